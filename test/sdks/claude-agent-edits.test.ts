@@ -11,9 +11,10 @@ const sdk: Untyped = await import(NAME)
 const asked = { id: 'call_1', name: 'mcp__mine__look', args: { q: 'asked' } }
 const done = { content: 'done' }
 
-/** What the tool of a server in this process is run with. */
+/** What the tool of a server in this process is run with, and hooks are told that it was. */
 async function ranWith(options: object, gates: boolean): Promise<unknown[]> {
   const ran: unknown[] = []
+  const told: unknown[] = []
   const look = sdk.tool('look', 'Looks.', { q: z.string() }, async ({ q }: { q: string }) => {
     ran.push(q)
     return { content: [{ type: 'text', text: `found ${q}` }] }
@@ -21,8 +22,11 @@ async function ranWith(options: object, gates: boolean): Promise<unknown[]> {
   const dispatcher = new HookDispatcher()
   if (gates)
     dispatcher.use({ name: 'g', gates: [{ id: 'g', point: 'beforeToolCall', decide: () => proceed() }] })
+  const handler = ({ args }: Untyped) => void told.push(args.q)
+  dispatcher.use({ name: 'told', hooks: [{ id: 'told', type: 'afterToolCall', handler }] })
   const mcpServers = { mine: sdk.createSdkMcpServer({ name: 'mine', tools: [look] }) }
   await askClaude(dispatcher, [{ toolCalls: [asked] }, done], { tools: [], mcpServers, ...options })
+  expect(told).toEqual(ran)
   return ran
 }
 

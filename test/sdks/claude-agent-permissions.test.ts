@@ -29,34 +29,37 @@ async function mocked(options: object) {
     told: JSON.stringify(messages.filter(({ type }) => type === 'user')),
     events: events.map(({ hookType }) => hookType).filter((type) => /Human|ToolCall/.test(type)),
     ended: findAll(events, 'afterToolCall').map(({ outcome }: HookEvent<'afterToolCall'>) => outcome),
-    used: mocks.calls('wipe').length,
+    used: mocks.calls('wipe').map(({ args }) => args),
   }
 }
 
 const asking = (answer: object) => ({ canUseTool: async () => answer })
 const HUMAN = ['beforeHumanIntervention', 'afterHumanIntervention', 'beforeToolCall']
 
-it('a mocked tool is asked for as it is without mocks, and answered by the mock once it is permitted', async () => {
-  const { told, ...rest } = await mocked(asking({ behavior: 'allow', updatedInput: { q: 'a' } }))
-  expect(told).toContain('canned')
-  expect(rest).toEqual({ events: [...HUMAN, 'afterToolCall'], ended: ['mocked'], used: 1 })
-})
+it.each(['a', 'edited'])(
+  'a mocked tool is asked for as it is without mocks, and answered by the mock once it is permitted (with %s)',
+  async (q) => {
+    const { told, ...rest } = await mocked(asking({ behavior: 'allow', updatedInput: { q } }))
+    expect(told).toContain('canned')
+    expect(rest).toEqual({ events: [...HUMAN, 'afterToolCall'], ended: ['mocked'], used: [{ q }] })
+  },
+)
 
 it('a mocked tool that is not permitted is a rejected call, and no mock is used', async () => {
   const { told, ...rest } = await mocked(asking({ behavior: 'deny', message: 'not today' }))
   expect(told).toContain('not today')
   expect(told).not.toContain('canned')
-  expect(rest).toEqual({ events: [...HUMAN, 'afterToolCall'], ended: ['rejected'], used: 0 })
+  expect(rest).toEqual({ events: [...HUMAN, 'afterToolCall'], ended: ['rejected'], used: [] })
 })
 
 it('a mocked tool that nobody permits does not run, as without mocks', async () => {
   const { told, ended, used } = await mocked({})
   expect(told).not.toContain('canned')
-  expect({ ended, used }).toEqual({ ended: [], used: 0 })
+  expect({ ended, used }).toEqual({ ended: [], used: [] })
 })
 
 it('a mocked tool that is allowed needs nobody', async () => {
   const { told, ...rest } = await mocked({ allowedTools: ['mcp__mine__wipe'] })
   expect(told).toContain('canned')
-  expect(rest).toEqual({ events: ['beforeToolCall', 'afterToolCall'], ended: ['mocked'], used: 1 })
+  expect(rest).toEqual({ events: ['beforeToolCall', 'afterToolCall'], ended: ['mocked'], used: [{ q: 'a' }] })
 })

@@ -28,23 +28,25 @@ export interface AnnouncedCall {
   served?: boolean
 }
 
+type Permitted = Awaited<ReturnType<NonNullable<ToolCallInit['permit']>>>
+
 /** What Claude Code and its user say to a call that gates let through. */
 export class Permission {
   readonly #asked = Promise.withResolvers<{ readonly state: 'run'; readonly args: unknown }>()
-  readonly #given = Promise.withResolvers<ToolCallInit['refused']>()
+  readonly #given = Promise.withResolvers<Permitted>()
 
   /** Once gates let it through, with these arguments. */
   get asked(): Promise<{ readonly state: 'run'; readonly args: unknown }> {
     return this.#asked.promise
   }
 
-  readonly ask = (args: unknown): Promise<ToolCallInit['refused']> => {
+  readonly ask = (args: unknown): Promise<Permitted> => {
     this.#asked.resolve({ state: 'run', args })
     return this.#given.promise
   }
 
-  give(refused?: ToolCallInit['refused']): void {
-    this.#given.resolve(refused)
+  give(said?: Permitted): void {
+    this.#given.resolve(said)
   }
 }
 

@@ -62,7 +62,7 @@ async function served(
 ): Promise<unknown> {
   const { params = {} } = request
   let gave: unknown
-  permission?.give()
+  permission?.give(edited === undefined ? undefined : { args: edited })
   const decision = await call.decided
   const outcome: ToolOutcome =
     decision.state === 'run'

@@ -45,9 +45,9 @@ export interface ToolCallInit<A = unknown> {
   refused?: ToolCallRefused
   /**
    * Whom the runtime itself asks about the call in this process, once gates let it through with these arguments, and before hooks are
-   * told and mocks asked. Gives why the call is refused, where it is.
+   * told and mocks asked. Gives why the call is refused, or other arguments for it, where there are.
    */
-  permit?(args: A): PromiseLike<ToolCallRefused | undefined>
+  permit?(args: A): PromiseLike<ToolCallRefused | { readonly args: A } | undefined>
   /** Told each value that a tool written as an async generator yields. */
   onProgress?: (value: unknown) => void
 }

@@ -167,10 +167,14 @@ export class ToolCallRun<A, R> extends ToolCallBracket<A, R> {
   }
 
   async #unpermitted(permit: NonNullable<ToolCallInit<A>['permit']>): Promise<ToolEnding<R> | undefined> {
-    const refused = await permit(this.call.args as A)
-    if (refused === undefined) return undefined
+    const said = await permit(this.call.args as A)
+    if (said === undefined) return undefined
+    if ('args' in said) {
+      this.call = { ...this.call, args: said.args }
+      return undefined
+    }
     await this.announce('The call was refused before.')
-    return refusedEnding<R>(this.call.toolCallId, refusalOf(refused))
+    return refusedEnding<R>(this.call.toolCallId, refusalOf(said))
   }
 
   #settler() {
