@@ -32,7 +32,7 @@ const ADD = `
   if redis.call('HSETNX', KEYS[1], 'request', ARGV[1]) == 1 then
     redis.call('HSET', KEYS[1], 'status', 'pending', 'expiresAt', ARGV[2])
     redis.call('ZADD', KEYS[2], ARGV[3], ARGV[4])
-    if ARGV[5] ~= '' then redis.call('PEXPIREAT', KEYS[1], ARGV[5]) end
+    if ARGV[5] ~= '' then redis.call('PEXPIRE', KEYS[1], ARGV[5]) end
   end
   return redis.call('HGETALL', KEYS[1])`
 
@@ -112,14 +112,12 @@ const LEASE_MS = 30_000
 /** Requests that are read at once. */
 const PAGE = 200
 
-/** Redis takes no time that is much longer. */
-const FOR_EVER_MS = 1e13
-
 /** Places of what is over are looked at no more often. */
 const SWEEP_MS = 60_000
 
-function millisText(ms: number): string {
-  return Math.ceil(ms).toFixed(0)
+/** Redis takes no time that is much longer: nothing for those that are as good as for ever. */
+function timeText(ms: number): string {
+  return ms < 1e13 ? Math.ceil(ms).toFixed(0) : ''
 }
 
 /** Milliseconds in which an answer is sent to Redis, or not at all: its giver waits, and who else writes to the audit log. */
@@ -133,9 +131,8 @@ const SOON_MS = 5_000
  */
 export function redisStore(options: RedisStoreOptions): ApprovalStore {
   assertFields<RedisStoreOptions>(options, { ...REDIS_PLACE, ...RETENTION, prefix: a.string }, 'redisStore')
-  const { prefix = 'hookspan:' } = options
-  const { keepMs: given = Number.POSITIVE_INFINITY } = options
-  const keepMs = given < FOR_EVER_MS ? millisText(given) : ''
+  const { prefix = 'hookspan:', keepMs = Number.POSITIVE_INFINITY } = options
+  const kept = timeText(keepMs)
   const pool = new RedisPool(options)
   /** What waits: it is looked through often, and few however much was ever asked. */
   const open = `${prefix}approvals`
@@ -151,7 +148,7 @@ export function redisStore(options: RedisStoreOptions): ApprovalStore {
   let sweptTo = 0
   /** Redis forgets what is over by itself, but for its place in the list. Nobody waits for it. */
   const forget = () => {
-    if (keepMs === '' || performance.now() - sweptAt < Math.min(given, SWEEP_MS)) return
+    if (kept === '' || performance.now() - sweptAt < Math.min(keepMs, SWEEP_MS)) return
     sweptAt = performance.now()
     const oldest = async () => {
       const client = await pool.client()
@@ -170,7 +167,7 @@ export function redisStore(options: RedisStoreOptions): ApprovalStore {
     const withinMs = answer === undefined ? undefined : SOON_MS
     const given = answer === undefined ? '' : safeStringify(answer)
     const keys = [keyOf(id), channel, open, over]
-    const args = [status, String(now), given, id, isOver(status, answer) ? keepMs : '']
+    const args = [status, String(now), given, id, isOver(status, answer) ? kept : '']
     const fields = await run(CLOSE, keys, args, withinMs)
     forget()
     const record = recordOf(fields)
@@ -196,9 +193,8 @@ export function redisStore(options: RedisStoreOptions): ApprovalStore {
     async add(request) {
       const { id, requestedAt, expiresAt } = request
       // Whoever asked may have died before it could close what expired.
-      const until = (expiresAt ?? Number.POSITIVE_INFINITY) + given
-      const expiry = until < FOR_EVER_MS ? millisText(until) : ''
-      const args = [safeStringify(request), String(expiresAt ?? ''), String(requestedAt), id, expiry]
+      const most = Math.max(0, (expiresAt ?? Number.POSITIVE_INFINITY) - Date.now()) + keepMs
+      const args = [safeStringify(request), String(expiresAt ?? ''), String(requestedAt), id, timeText(most)]
       return recordOf(await run(ADD, [keyOf(id), open], args)) as ApprovalRecord
     },
     async get(id) {
@@ -223,13 +219,13 @@ export function redisStore(options: RedisStoreOptions): ApprovalStore {
     answer: (id, answer, now) => close(id, 'answered', now, answer),
     close: (id, status, now) => close(id, status, now),
     async claim(id): Promise<ExecutionClaim> {
-      const { state, result } = await run(CLAIM, [keyOf(id)], [keepMs])
+      const { state, result } = await run(CLAIM, [keyOf(id)], [kept])
       if (state === 'done') return { state, result: JSON.parse(result ?? '') as SettledExecution }
       if (state === 'run' || state === 'unknown') return { state }
       throw notAnswered(id)
     },
     async settle(id, result) {
-      const { ok } = await run(SETTLE, [keyOf(id)], [safeStringify(result), keepMs])
+      const { ok } = await run(SETTLE, [keyOf(id)], [safeStringify(result), kept])
       if (ok !== '1') throw notAnswered(id)
     },
     async claimRun(key): Promise<RunClaim> {
