@@ -434,6 +434,11 @@ for (const [name, from] of Object.entries(MAKERS)) {
   )
   method('toolCall', 'ToolCallInit', (m, more) => m.toolCall({ apiName: 't', args: {}, ...more }, () => 1))
   method('openToolCall', 'ToolCallInit', (m, more) => m.openToolCall({ apiName: 't', args: {}, ...more }))
+  const refused = { kind: 'deny', reason: 'no' } as const
+  CALLS[`${name}#toolCall`]!.ToolCallRefused = (more) =>
+    from((m) => m.toolCall({ apiName: 't', args: {}, refused: { ...refused, ...more } }, () => 1))
+  CALLS[`${name}#openToolCall`]!.ToolCallRefused = (more) =>
+    from((m) => m.openToolCall({ apiName: 't', args: {}, refused: { ...refused, ...more } }))
   method('llmCall', 'LlmCallInit', (m, more) => m.llmCall({ ...llm, ...more }, () => ({})))
   method('openLlmCall', 'LlmCallInit', (m, more) => m.openLlmCall({ ...llm, ...more }))
   method('callAgent', 'CallAgentInit', (m, more) => m.callAgent({ ...asked, ...more }, () => 1))

@@ -110,12 +110,29 @@ function isFine(name: keyof ToolCallInit, value: unknown): boolean {
   }
 }
 
+const REFUSED: Fields<ToolCallRefused> = {
+  kind: required(a.oneOf('deny', 'reject')),
+  code: a.name,
+  reason: required(a.string),
+}
+
+/** @throws HookspanError `INVALID_CALL` for what does not say why a call is refused. */
+export function assertRefused(refused: unknown): asserts refused is ToolCallRefused {
+  assertFields<ToolCallRefused>(
+    refused as ToolCallRefused,
+    REFUSED,
+    'what refuses a tool call',
+    'INVALID_CALL',
+  )
+}
+
 /** @throws HookspanError `INVALID_CALL` for a key that there is not, and for a value that is not what it has to be. */
 export function assertToolCallKeys(init: ToolCallInit): void {
   for (const key in init) {
     const name = key as keyof ToolCallInit
     if (!isFine(name, init[name])) assertFields<ToolCallInit>(init, FIELDS, 'a tool call', 'INVALID_CALL')
   }
+  if (init.refused !== undefined) assertRefused(init.refused)
 }
 
 /** What the tool's function gets beside its arguments. */

@@ -4,6 +4,7 @@ import { isLeftRun } from '../../gates/left-run.ts'
 import type { CompletionReason, ToolMock } from '../../hooks/index.ts'
 import { callBeside, delay, isThenable, untilAborted } from '../../internal/async.ts'
 import { errorMessage } from '../../internal/errors.ts'
+import { isRecord } from '../../internal/objects.ts'
 import { claimExecution, settlerOf, unknownExecution } from '../humans/claim-execution.ts'
 import { refusedBefore } from '../humans/said-before.ts'
 import { assertToolMayRun } from '../run/live-calls.ts'
@@ -15,6 +16,7 @@ import { readToolResult } from './read-generator.ts'
 import { CallRefused, RunSuspended, refusalBy } from './suspended.ts'
 import { ToolCallBracket, UNMOCKABLE } from './tool-call-bracket.ts'
 import {
+  assertRefused,
   idempotencyKeyOf,
   type ToolCallInit,
   type ToolCallRefused,
@@ -169,10 +171,11 @@ export class ToolCallRun<A, R> extends ToolCallBracket<A, R> {
   async #unpermitted(permit: NonNullable<ToolCallInit<A>['permit']>): Promise<ToolEnding<R> | undefined> {
     const said = await permit(this.call.args as A)
     if (said === undefined) return undefined
-    if ('args' in said) {
+    if (isRecord(said) && 'args' in said) {
       this.call = { ...this.call, args: said.args }
       return undefined
     }
+    assertRefused(said)
     await this.announce('The call was refused before.')
     return refusedEnding<R>(this.call.toolCallId, refusalOf(said))
   }
