@@ -36,6 +36,8 @@ export interface AuditEvent {
     | 'claimed'
     | 'settled'
     | 'torn_line'
+    /** The file was moved away or removed while this process wrote to it: `lastSeq` and `lastHash` are those of what it had. */
+    | 'begun_anew'
   readonly requestId?: string
   readonly [detail: string]: unknown
 }
@@ -81,7 +83,10 @@ export function auditLog(options: AuditOptions): AuditLog {
   assertWritable(options.path)
   const path = resolve(options.path)
   let last: Promise<unknown> = Promise.resolve()
-  const append = async (event: AuditEvent) => write(path, key, event)
+  let known: Pick<AuditEntry, 'seq' | 'hash'> | undefined
+  const append = async (event: AuditEvent) => {
+    known = write(path, key, event, known)
+  }
   const exclusively = <T>(work: (append: AuditLog['append']) => Promise<T>): Promise<T> => {
     const next = last.then(() => withLock(`${realPath(path)}.lock`, () => work(append)))
     last = next.catch(() => {})
@@ -105,13 +110,19 @@ function assertWritable(path: string): void {
   }
 }
 
-function write(path: string, key: string | undefined, event: AuditEvent): void {
+/** Gives the last entry. `known`: that of this process, of what may be another file by now. */
+function write(
+  path: string,
+  key: string | undefined,
+  event: AuditEvent,
+  known: Pick<AuditEntry, 'seq' | 'hash'> | undefined,
+): Pick<AuditEntry, 'seq' | 'hash'> {
   const file = openSync(path, 'a+', 0o600)
   try {
     const { entry: before, torn } = tail(file)
     if (before !== undefined) assertOwn(before, path, key)
-    if (torn === '' && isSameAnswer(before, event)) return
     let { seq, hash } = before ?? { seq: 0, hash: FIRST }
+    if (torn === '' && isSameAnswer(before, event)) return { seq, hash }
     let text = ''
     const chain = (one: AuditEvent) => {
       const entry = { seq: seq + 1, at: new Date().toISOString(), ...one, prev: hash }
@@ -123,8 +134,11 @@ function write(path: string, key: string | undefined, event: AuditEvent): void {
       text = '\n'
       chain({ event: 'torn_line', tornDigest: digestOf(torn) })
     }
+    if (before === undefined && known !== undefined)
+      chain({ event: 'begun_anew', lastSeq: known.seq, lastHash: known.hash })
     chain(event)
     writeOrNothing(file, text)
+    return { seq, hash }
   } finally {
     closeSync(file)
   }

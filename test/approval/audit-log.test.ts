@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import { appendFileSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { appendFileSync, readdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs'
 import { DatabaseSync } from 'node:sqlite'
 import {
   type AuditEvent,
@@ -109,6 +109,28 @@ it.each([
   const log = auditLog({ path, ...(other && { key: other }) })
   await expect(log.append({ event: 'expired' })).rejects.toMatchObject({ code: 'INVALID_STATE' })
   expect(readFileSync(path, 'utf8')).toBe(`${lines.join('\n')}\n`)
+})
+
+it('tells in a new file of the one that was moved away, or removed', async () => {
+  const path = `${folder()}/audit.jsonl`
+  const log = auditLog({ path })
+  for (const requestId of ['a', 'b']) await log.append({ event: 'requested', requestId })
+  renameSync(path, `${path}.1`)
+  for (const requestId of ['c', 'd']) await log.append({ event: 'requested', requestId })
+  const moved = verifyAudit({ path: `${path}.1` })
+  expect(moved).toMatchObject({ ok: true, entries: 2 })
+  expect(verifyAudit({ path })).toMatchObject({ ok: true, entries: 3 })
+  const [first, second] = readFileSync(path, 'utf8')
+    .trim()
+    .split('\n')
+    .map((line) => JSON.parse(line))
+  expect(first).toMatchObject({
+    seq: 1,
+    event: 'begun_anew',
+    lastSeq: 2,
+    lastHash: moved.ok && moved.lastHash,
+  })
+  expect(second).toMatchObject({ seq: 2, event: 'requested', requestId: 'c' })
 })
 
 it('chains the entries of several writers', async () => {
