@@ -24,7 +24,7 @@ export interface HookspanFixtures {
   trace: TestTrace
   /**
    * Replays this test's own recording, or makes it: `__recordings__/<file>/<test>.json`. With the mode `auto` a test
-   * that fails leaves none.
+   * that fails, or skips itself, leaves none.
    */
   replay: (options?: ReplayFixtureOptions) => ToolReplay
   /** Runs the same several times and counts how often it passes. */
@@ -64,10 +64,14 @@ export const test = baseTest.extend<HookspanFixtures & { kit: TestKit }>({
   kit: async ({ task, signal }: Omit<Context, 'kit'>, use: Use<TestKit>) => {
     const kit = new TestKit(signal)
     await use(kit)
-    const failures = await kit.finish(task.result?.state === 'fail')
+    // Of vitest: a test that skips itself midway ends as one that fails does, but is none.
+    const isSkipped = task.result?.state === 'skip'
+    const hasFailed = task.result?.state === 'fail'
+    const failures = await kit.finish(isSkipped || hasFailed)
+    if (isSkipped) return
     const { coverage } = kit
     if (coverage !== undefined) Object.assign(task.meta, { [META_KEY]: coverage })
-    if (failures.length > 0 || task.result?.state === 'fail') showTrace(kit, task)
+    if (failures.length > 0 || hasFailed) showTrace(kit, task)
     if (failures.length > 0) throw joinFailures(failures)
   },
   dispatcher: async ({ kit }: Context, use: Use<HookDispatcher>) => use(kit.dispatcher),

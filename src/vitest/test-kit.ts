@@ -135,22 +135,24 @@ export class TestKit {
     this.#counted.push(coverage)
   }
 
-  /** Cleans up, and gives everything that was not as the test says. */
-  async finish(hasFailed = false): Promise<Error[]> {
-    for (const { replay, mode } of this.#replays) {
-      // It may end where the test broke, and would be what the next try is held to.
-      if (hasFailed && mode === 'auto' && replay.mode === 'record') replay.detach()
-    }
-    const replays = this.#replays.map(({ replay }) => replay)
+  /** Cleans up, and gives everything that was not as the test says. `cutShort`: it failed already, or skipped itself. */
+  async finish(cutShort = false): Promise<Error[]> {
     if (this.#dispatcher === this.#own) this.#closeTools()
-    const failures = [this.#mocks, this.#humans, ...this.#models, ...replays].flatMap((part) => {
+    const failures: Error[] = []
+    const end = (part: Disposable | undefined) => {
       try {
         part?.[Symbol.dispose]()
-        return []
       } catch (error) {
-        return [error as Error]
+        failures.push(error as Error)
       }
-    })
+    }
+    for (const part of [this.#mocks, this.#humans, ...this.#models]) end(part)
+    for (const { replay, mode } of this.#replays) {
+      // It may end where the test broke, and would be what the next try is held to.
+      const isOfFailed = cutShort || failures.length > 0
+      if (isOfFailed && mode === 'auto' && replay.mode === 'record') replay.detach()
+      else end(replay)
+    }
     // One that the test brought along may be that of others, too.
     if (this.#dispatcher === this.#own) await this.#inTime(this.#own.shutdown({ timeoutMs: SHUTDOWN_MS }))
     else await this.#inTime(this.#dispatcher.drain(undefined, { timeoutMs: SHUTDOWN_MS }))

@@ -52,6 +52,10 @@ it.each([
       'bad-of-the-same-name-2.json',
       'bad-of-the-same-name.json',
     ])
+    const made = readdirSync(recordings, { recursive: true, encoding: 'utf8' })
+    expect(made.filter((name) => name.includes('bad-'))).toEqual([])
+    expect(made.filter((name) => name.includes('ok-tried-again'))).toHaveLength(1)
+    expect(stderr).not.toContain('Trace of the failed test "bad: skips itself')
     rmSync(folder, { recursive: true, force: true })
   },
   120_000,

@@ -59,6 +59,27 @@ test(`ok: ${'é💥ü'.repeat(100)}`, async ({ dispatcher, replay }) => {
   await call(dispatcher)
 })
 
+test('bad: recorded, with a mock that is not used', async ({ dispatcher, replay, mocks }) => {
+  replay(recorded)
+  mocks.use(mock('other').returns(1))
+  await call(dispatcher)
+})
+test('bad: recorded, with a step of the model that is not asked for', async ({
+  dispatcher,
+  replay,
+  model,
+}) => {
+  replay(recorded)
+  model(['never'])
+  await call(dispatcher)
+})
+test('bad: skips itself while it is recorded', async ({ dispatcher, replay, mocks, skip }) => {
+  replay(recorded)
+  mocks.use(mock('other').returns(1))
+  await call(dispatcher)
+  skip('no key')
+})
+
 const long = `bad: ${'ü'.repeat(300)}`
 test(long, async ({ dispatcher, mocks }) => {
   mocks.use()
