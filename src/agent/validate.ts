@@ -7,6 +7,7 @@ import { assertGates } from '../gates/gate.ts'
 import type { ApprovalOptions } from '../gates/index.ts'
 import { HookspanError } from '../internal/errors.ts'
 import { a, assertFields, expected, type Fields, required, shape } from '../internal/expect.ts'
+import { isStandardSchema } from '../internal/schema/check-schema.ts'
 import type { CheckpointStore } from './checkpoint/store.ts'
 import type { Agent, AgentTool, Compaction, ExecAgentOptions } from './types.ts'
 
@@ -89,7 +90,11 @@ const COMPACTION: Fields<Compaction> = {
 const TOOL: Fields<AgentTool> = {
   name: required(TOOL_NAME),
   description: a.string,
-  parameters: a.object,
+  parameters: shape(
+    'JSON Schema, such as z.toJSONSchema(schema)',
+    // One of zod is an object, too, and the model would be told what it has inside.
+    (value) => a.object.fits(value) && !isStandardSchema(value),
+  ),
   execute: a.value,
   needsApproval: shape(
     'a boolean or a function',

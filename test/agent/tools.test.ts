@@ -2,6 +2,7 @@ import { type Agent, type AgentTool, type ExecAgentOptions, execAgent } from 'ho
 import { deny, type Gate, type GatePoint, mutate, skip } from 'hookspan/gates'
 import type { ScriptedStep } from 'hookspan/mock'
 import { describe, expect, it } from 'vitest'
+import { z } from 'zod'
 import { recorded, scripted } from '../support/scripted-client.ts'
 
 /** Lets the model make one call, and gives what it was told of it. */
@@ -160,6 +161,23 @@ describe('what the model is told of a tool', () => {
   it('cuts results where the agent says, never inside of a character', async () => {
     const { told } = await callOnce({ execute: () => '👋🏽👋🏽' }, {}, { agent: { maxToolResultBytes: 5 } })
     expect(told).toBe('👋\n[cut off: 16 bytes in all, the first 5 are shown]')
+  })
+})
+
+describe('parameters', () => {
+  // The model would be told what the library keeps inside of its schema, in which there is no argument.
+  it.each([
+    ['zod', z.object({ id: z.string() })],
+    ['a function, as of ArkType', Object.assign(() => {}, { '~standard': { validate: () => ({}) } })],
+  ])('refuses a schema that is not JSON: %s', async (_, schema) => {
+    const parameters = schema as unknown as NonNullable<AgentTool['parameters']>
+    const agent: Agent = { name: 'a', model: 'm', tools: [{ name: 't', parameters, execute: () => 1 }] }
+    await expect(execAgent({ agent, prompt: 'x', client: scripted([]).client })).rejects.toMatchObject({
+      code: 'INVALID_OPTION',
+      message: expect.stringMatching(
+        /^Expected `parameters` of tool "t" of agent "a" to be JSON Schema, such as z\.toJSONSchema\(schema\), got/,
+      ),
+    })
   })
 })
 
