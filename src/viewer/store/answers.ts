@@ -14,7 +14,7 @@ import { wordQuery } from './words.ts'
  * Nobody waits longer for what is made meanwhile, all of it together: sums of what came, spans that are looked through, sums of
  * what is in sight. Each with a time of its own, an answer took the sum of them.
  */
-const ANSWER_MS = 400
+const ANSWER_MS = 250
 /** Of that, as much at most for each of the first two, so that something is left for what comes after them. */
 const SUM_SHARE = 0.5
 const LOOK_SHARE = 0.75
