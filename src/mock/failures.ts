@@ -30,11 +30,16 @@ export class Failures {
   }
 }
 
+/** An agent that goes round in circles makes thousands; the first ones tell why. */
+const MAX_SHOWN = 50
+
 function throwTogether(subject: string, failures: readonly HookspanError[]): void {
   const [first, ...rest] = failures
   if (first === undefined) return
   if (rest.length === 0) throw first
-  const list = failures.map(({ message }, index) => `${index + 1}) ${message.replaceAll('\n', '\n   ')}`)
+  const shown = failures.slice(0, MAX_SHOWN)
+  const list = shown.map(({ message }, index) => `${index + 1}) ${message.replaceAll('\n', '\n   ')}`)
+  if (failures.length > shown.length) list.push(`… and ${failures.length - shown.length} more`)
   throw new HookspanError(
     'MOCKS_FAILED',
     `${failures.length} failures of the ${subject}:\n\n${list.join('\n\n')}`,

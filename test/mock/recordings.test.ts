@@ -456,6 +456,43 @@ describe('replayTools', () => {
     expect(readRecording(file).calls).toHaveLength(2)
   })
 
+  it('looks at each recorded call a few times, however many there are, and tells the first of what diverged', async () => {
+    const MANY = 300
+    const run = async (dispatcher: HookDispatcher, ids: readonly number[]) => {
+      const op = dispatcher.startOperation({ agentName: 'a' })
+      for (const id of ids)
+        await op.step((step) => step.toolCall({ apiName: 'find', args: { id } }, () => id))
+      await op.complete()
+    }
+    const ids = Array.from({ length: MANY }, (_, id) => id)
+    const first = new HookDispatcher()
+    using recorder = recordTools(first)
+    await run(first, ids)
+    let looks = 0
+    const { calls, ...rest } = recorder.recording()
+    const watched = calls.map((call, id) => ({
+      ...call,
+      args: {
+        get id() {
+          looks++
+          return id
+        },
+      },
+    }))
+    const ended = async (made: readonly number[]) => {
+      const dispatcher = new HookDispatcher()
+      const replay = replayTools(dispatcher, { recording: { ...rest, calls: watched } })
+      await run(dispatcher, made)
+      return String(thrownBy(() => replay[Symbol.dispose]()))
+    }
+    expect(await ended([1, 0, ...ids.slice(2)])).toMatch(/moved: find\(\{"id":\d\}\)/)
+    expect(looks).toBeLessThan(MANY * 10)
+    const said = await ended(ids.map((id) => id + MANY))
+    expect(said).toContain('599 failures of the replay')
+    expect(said).toContain('… and 549 more')
+    expect(said.split('\n').length).toBeLessThan(300)
+  })
+
   it('gives equal calls their results in the order in which they were made, within steps and outside of them', async () => {
     const first = new HookDispatcher()
     using recorder = recordTools(first)

@@ -20,32 +20,32 @@ export function differences(
   if (isMatcher(expected)) {
     if (holds(() => expected.test(actual))) return []
     const told = expected.explain?.(actual, path) ?? []
-    return told.length > 0 ? told : [differs(path, expected.describe, actual)]
+    return told.length > 0 ? told : [differs(path, expected, actual)]
   }
   if (expected instanceof RegExp) {
     const matches =
       typeof actual === 'string' &&
       new RegExp(expected.source, expected.flags.replace(/[gy]/g, '')).test(actual)
-    return matches ? [] : [differs(path, `a string that matches ${expected}`, actual)]
+    return matches ? [] : [differs(path, expected, actual)]
   }
   if (isForeignMatcher(expected)) {
     if (holds(() => expected.asymmetricMatch(actual))) return []
-    return [differs(path, describeExpected(expected), actual)]
+    return [differs(path, expected, actual)]
   }
   if (Object.is(expected, actual) || expected === actual) return []
   // It may be in itself.
   if (path.length > MAX_DEPTH) {
-    return isDeepStrictEqual(expected, actual) ? [] : [differs(path, describeExpected(expected), actual)]
+    return isDeepStrictEqual(expected, actual) ? [] : [differs(path, expected, actual)]
   }
   if (Array.isArray(expected) && Array.isArray(actual)) return compareLists(expected, actual, mode, path)
   if (isRecord(expected) && isRecord(actual)) {
     // What holds its content elsewhere than in properties would be equal to every other of its kind.
     if (isOpaque(expected) || isOpaque(actual)) {
-      return isDeepStrictEqual(expected, actual) ? [] : [differs(path, describeExpected(expected), actual)]
+      return isDeepStrictEqual(expected, actual) ? [] : [differs(path, expected, actual)]
     }
     return compareObjects(expected, actual, mode, path)
   }
-  return [differs(path, describeExpected(expected), actual)]
+  return [differs(path, expected, actual)]
 }
 
 function compareLists(
@@ -57,7 +57,7 @@ function compareLists(
   const found: Difference[] = []
   for (let i = 0; i < Math.max(expected.length, actual.length); i++) {
     const at = [...path, i]
-    if (i >= actual.length) found.push({ kind: 'missing', path: at, expected: describeExpected(expected[i]) })
+    if (i >= actual.length) found.push(missing(at, expected[i]))
     else if (i >= expected.length) found.push({ kind: 'unexpected', path: at, actual: actual[i] })
     else append(found, differences(expected[i], actual[i], mode, at))
   }
@@ -77,7 +77,7 @@ function compareObjects(
     // What JSON leaves out is the same as what is not there.
     if (actual[key] === undefined && !Object.hasOwn(actual, key)) {
       if (want === undefined || (isMatcher(want) && want.matchesAbsent)) continue
-      found.push({ kind: 'missing', path: at, expected: describeExpected(want) })
+      found.push(missing(at, want))
     } else append(found, differences(want, actual[key], mode, at))
   }
   if (mode === 'partial') return found
@@ -114,8 +114,37 @@ const showValue = (value: unknown) =>
     .replace(/ \(\w+\)$/, '')
     .replaceAll('`', '')
 
-function differs(path: Path, expected: string, actual: unknown): Difference {
-  return { kind: 'differs', path, expected, actual }
+/**
+ * What is expected is put into words when it is told: of a long run each call is compared with all others, and little
+ * of it is told. A class, for objects with a getter of their own are slow to make.
+ */
+class Expected<Kind extends 'missing' | 'differs'> {
+  readonly kind: Kind
+  readonly path: Path
+  readonly actual: unknown
+  readonly #expected: unknown
+
+  constructor(kind: Kind, path: Path, expected: unknown, actual?: unknown) {
+    this.kind = kind
+    this.path = path
+    this.actual = actual
+    this.#expected = expected
+  }
+
+  get expected(): string {
+    const words = describeExpected(this.#expected)
+    return this.kind === 'differs' && this.#expected instanceof RegExp
+      ? `a string that matches ${words}`
+      : words
+  }
+}
+
+function differs(path: Path, expected: unknown, actual: unknown): Difference {
+  return new Expected('differs', path, expected, actual)
+}
+
+function missing(path: Path, expected: unknown): Difference {
+  return new Expected('missing', path, expected)
 }
 
 function isOpaque(value: object): boolean {

@@ -16,14 +16,27 @@ export interface Divergence {
   readonly message: string
 }
 
+export type KeyOf = (call: RecordedToolCall) => string
+
+/** The key of each call once: in a long run each is compared with all of the others. */
+export function rememberKeys(): KeyOf {
+  const known = new WeakMap<RecordedToolCall, string>()
+  return (call) => {
+    const key = known.get(call) ?? callKey(call)
+    known.set(call, key)
+    return key
+  }
+}
+
 /** A call that the recording does not hold, or no more. `all`: the whole recording; `open`: what is not served yet. */
 export function divergenceOfMiss(
   made: RecordedToolCall,
   all: readonly RecordedToolCall[],
   open: readonly RecordedToolCall[],
+  keyOf: KeyOf,
 ): Divergence {
-  const key = callKey(made)
-  const same = all.filter((call) => callKey(call) === key)
+  const key = keyOf(made)
+  const same = all.filter((call) => keyOf(call) === key)
   if (same.length > 0) {
     const message = `repeated: ${show(made)}\n  recorded ${same.length} times, made ${same.length + 1} times`
     return { kind: 'repeated', made, recorded: same.at(-1) as RecordedToolCall, message }
@@ -37,7 +50,7 @@ export function divergenceOfMiss(
     const lines = [
       `changed: ${show(made)}`,
       `  recorded ${show(nearest.call)}`,
-      ...nearest.found.map((line) => `    ${line}`),
+      ...nearest.found.map((tell) => `    ${tell()}`),
     ]
     return { kind: 'changed', made, recorded: nearest.call, message: lines.join('\n') }
   }
@@ -46,13 +59,15 @@ export function divergenceOfMiss(
   return { kind: 'extra', made, message: `extra: ${show(made)}\n  recorded ${expected} at this point` }
 }
 
-function differencesOf(recorded: RecordedToolCall, made: RecordedToolCall): string[] {
-  const found = differences(recorded.args, made.args, 'exact').map((difference) =>
-    formatDifference(difference),
+function differencesOf(recorded: RecordedToolCall, made: RecordedToolCall): (() => string)[] {
+  const found = differences(recorded.args, made.args, 'exact').map(
+    (difference) => () => formatDifference(difference),
   )
-  if (recorded.agent !== made.agent) found.push(`agent: expected ${recorded.agent}, got ${made.agent}`)
+  if (recorded.agent !== made.agent) found.push(() => `agent: expected ${recorded.agent}, got ${made.agent}`)
   if (recorded.identifier !== made.identifier) {
-    found.push(`identifier: expected ${recorded.identifier ?? 'local'}, got ${made.identifier ?? 'local'}`)
+    found.push(
+      () => `identifier: expected ${recorded.identifier ?? 'local'}, got ${made.identifier ?? 'local'}`,
+    )
   }
   return found
 }
@@ -64,7 +79,9 @@ function differencesOf(recorded: RecordedToolCall, made: RecordedToolCall): stri
 export function divergencesOfOrder(
   made: readonly RecordedToolCall[],
   recorded: readonly RecordedToolCall[],
+  keyOf: KeyOf,
 ): Divergence[] {
+  const sequenceKey = (calls: readonly RecordedToolCall[]) => calls.map(keyOf).join('\n\n')
   const madeRuns = groupByRun(made)
   const recordedRuns = groupByRun(recorded)
   // A run that was followed exactly explains one recorded run, whichever of several it is.
@@ -80,7 +97,7 @@ export function divergencesOfOrder(
   return [...madeRuns].flatMap(([agent, runs]) =>
     runs.flatMap((run, index) => {
       const other = recordedRuns.get(agent)?.[index]
-      return other === undefined ? [] : compareOrder(run, other)
+      return other === undefined ? [] : compareOrder(run, other, keyOf)
     }),
   )
 }
@@ -88,15 +105,17 @@ export function divergencesOfOrder(
 function compareOrder(
   made: readonly RecordedToolCall[],
   recorded: readonly RecordedToolCall[],
+  keyOf: KeyOf,
 ): Divergence[] {
   // Calls that one side lacks are told as missing or extra; here only the places of the others count.
-  const [madeCommon, recordedCommon] = [common(made, recorded), common(recorded, made)]
-  const keys = madeCommon.map(callKey)
-  const weights = recordedCommon.map((call) => keys.map((key) => (key === callKey(call) ? 1 : 0)))
+  const [madeCommon, recordedCommon] = [common(made, recorded, keyOf), common(recorded, made, keyOf)]
+  const madeKeys = madeCommon.map(keyOf)
+  const recordedKeys = recordedCommon.map(keyOf)
+  const weights = recordedKeys.map((recordedKey) => madeKeys.map((key) => (key === recordedKey ? 1 : 0)))
   const kept = new Set(bestAlignment(weights, madeCommon.length))
   return madeCommon.flatMap((call, index) => {
     if (kept.has(index)) return []
-    const wasAt = recordedCommon.findIndex((other) => callKey(other) === callKey(call))
+    const wasAt = recordedKeys.indexOf(keyOf(call))
     const message = `moved: ${show(call)}\n  made as call ${index + 1}, recorded as call ${wasAt + 1}`
     return [
       { kind: 'moved' as const, made: call, recorded: recordedCommon[wasAt] as RecordedToolCall, message },
@@ -105,12 +124,16 @@ function compareOrder(
 }
 
 /** The calls of `a` that `b` has, too, as often as it has them. */
-function common(a: readonly RecordedToolCall[], b: readonly RecordedToolCall[]): RecordedToolCall[] {
+function common(
+  a: readonly RecordedToolCall[],
+  b: readonly RecordedToolCall[],
+  keyOf: KeyOf,
+): RecordedToolCall[] {
   const left = new Map<string, number>()
-  for (const call of b) left.set(callKey(call), (left.get(callKey(call)) ?? 0) + 1)
+  for (const call of b) left.set(keyOf(call), (left.get(keyOf(call)) ?? 0) + 1)
   return a.filter((call) => {
-    const count = left.get(callKey(call)) ?? 0
-    left.set(callKey(call), count - 1)
+    const count = left.get(keyOf(call)) ?? 0
+    left.set(keyOf(call), count - 1)
     return count > 0
   })
 }
@@ -124,8 +147,6 @@ function groupByRun(calls: readonly RecordedToolCall[]): Map<string, RecordedToo
   }
   return new Map([...groups].map(([agent, runs]) => [agent, [...runs.values()]]))
 }
-
-const sequenceKey = (calls: readonly RecordedToolCall[]) => calls.map(callKey).join('\n\n')
 
 export function divergenceOfUnserved(recorded: RecordedToolCall): Divergence {
   return { kind: 'missing', recorded, message: `missing: ${show(recorded)}\n  recorded, not made` }

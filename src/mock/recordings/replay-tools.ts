@@ -8,7 +8,13 @@ import { Failures } from '../failures.ts'
 import { Layers } from '../layers.ts'
 import { isSubAgent } from '../sub-agent.ts'
 import { ToolCatalog } from '../tool-catalog.ts'
-import { type Divergence, divergenceOfMiss, divergenceOfUnserved, divergencesOfOrder } from './divergence.ts'
+import {
+  type Divergence,
+  divergenceOfMiss,
+  divergenceOfUnserved,
+  divergencesOfOrder,
+  rememberKeys,
+} from './divergence.ts'
 import { heldTo, type MadeCall } from './held-to.ts'
 import { recordTools, type ToolRecorder } from './record-tools.ts'
 import { callKey, type RecordedToolCall, schemaDigest, type ToolRecording } from './recording.ts'
@@ -46,6 +52,7 @@ export class ToolReplay implements Disposable {
   readonly #options: ReplayToolsOptions
   readonly #recording: ToolRecording
   readonly #recorder: ToolRecorder | undefined
+  readonly #keyOf = rememberKeys()
   readonly #open = new Map<string, RecordedToolCall[]>()
   readonly #made: (MadeCall & { readonly position: Position })[] = []
   /** Recorded, and answered by a rule: an agent that tries again has the answer still. */
@@ -125,7 +132,9 @@ export class ToolReplay implements Disposable {
       overruled: this.#made.filter(({ overruled }) => overruled).length,
       live,
       divergences:
-        this.mode === 'record' ? [] : [...this.#misses, ...missing, ...divergencesOfOrder(made, recorded)],
+        this.mode === 'record'
+          ? []
+          : [...this.#misses, ...missing, ...divergencesOfOrder(made, recorded, this.#keyOf)],
       unreached: unserved.filter((call) => !held.has(call)),
       drifted: [...this.#drifted.keys()].sort(),
     }
@@ -209,7 +218,8 @@ export class ToolReplay implements Disposable {
   }
 
   #divergenceOf(made: RecordedToolCall): Divergence {
-    const divergence = divergenceOfMiss(made, this.#recording.calls, [...this.#open.values()].flat())
+    const open = [...this.#open.values()].flat()
+    const divergence = divergenceOfMiss(made, this.#recording.calls, open, this.#keyOf)
     if (this.#since === undefined) return divergence
     const since = `\n  since    ${this.#since} answered in place of the recording: what is called since and was not recorded needs a mock, too`
     return { ...divergence, message: divergence.message + since }

@@ -14,7 +14,8 @@ export function toExpectation(expected: ExpectedCall): Expectation {
 export interface Comparison {
   /** 1: as expected; 0: another tool. */
   readonly similarity: number
-  readonly differences: readonly string[]
+  /** Few of the pairs of a long run are told: only those are put into words. */
+  readonly differences: () => readonly string[]
 }
 
 /** How much of what is expected a call is: name and agent decide, arguments, result and outcome grade. */
@@ -30,7 +31,7 @@ export function compareCalls(
     const result = differences(expected.result, actual.result, 'partial')
     append(
       found,
-      result.map((difference) => formatDifference(difference, 'result')),
+      result.map((difference) => () => formatDifference(difference, 'result')),
     )
   }
   const { outcome } = expected
@@ -39,12 +40,15 @@ export function compareCalls(
     outcome !== actual.outcome &&
     !(outcome === 'completed' && actual.outcome === 'mocked')
   ) {
-    found.push(`outcome: expected ${outcome}, got ${actual.outcome}`)
+    found.push(() => `outcome: expected ${outcome}, got ${actual.outcome}`)
   }
-  if (found.length === 0) return { similarity: 1, differences: [] }
+  if (found.length === 0) return { similarity: 1, differences: () => [] }
   // Half for the right tool, the other half for the share of what is as expected of it.
   const leaves = Math.max(found.length, countLeaves(expected.args) + ('result' in expected ? 1 : 0) + 1)
-  return { similarity: 0.5 + 0.5 * (1 - found.length / leaves) * 0.99, differences: found }
+  return {
+    similarity: 0.5 + 0.5 * (1 - found.length / leaves) * 0.99,
+    differences: () => found.map((tell) => tell()),
+  }
 }
 
 /** By its name, or by its home and its name. A glob. */
@@ -52,19 +56,23 @@ export function isNamed({ name: apiName, identifier }: TrajectoryCall, glob: str
   return matchesTool(glob, { apiName, identifier })
 }
 
-const NOTHING: Comparison = { similarity: 0, differences: [] }
+const NOTHING: Comparison = { similarity: 0, differences: () => [] }
 
-function compareArgs(expected: Expectation, actual: TrajectoryCall, options: TrajectoryOptions): string[] {
+function compareArgs(
+  expected: Expectation,
+  actual: TrajectoryCall,
+  options: TrajectoryOptions,
+): (() => string)[] {
   const mode: ArgsMode | ArgsPredicate =
     expected.argsMode ?? modeOf(actual, options.argsByTool) ?? options.args ?? 'exact'
   if (typeof mode === 'function') {
     const passed: unknown = mode(actual.args as never, expected.args)
     ignoreRejection(passed)
     if (passed === true) return []
-    return [`args: expected to pass ${mode.name || 'the predicate'}, got ${describeValue(actual.args)}`]
+    return [() => `args: expected to pass ${mode.name || 'the predicate'}, got ${describeValue(actual.args)}`]
   }
   if (mode === 'ignore' || !('args' in expected)) return []
-  return differences(expected.args, actual.args, mode).map((difference) => formatDifference(difference))
+  return differences(expected.args, actual.args, mode).map((difference) => () => formatDifference(difference))
 }
 
 /** By the tool's own name before any glob. */

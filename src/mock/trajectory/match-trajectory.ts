@@ -31,9 +31,12 @@ export function matchTrajectory(
   const actual = readTrajectory(source)
   const wanted = expected.map(toExpectation)
   const precedences = readPrecedences(wanted)
-  const compared = wanted.map((one) => actual.map((call) => compareCalls(one, call, options)))
+  const compare = (row: number, column: number) =>
+    compareCalls(wanted[row] as Expectation, actual[column] as TrajectoryCall, options)
+  // Numbers only: what differs in each of millions of pairs has no place in memory.
+  const compared = wanted.map((_, row) => actual.map((_, column) => compare(row, column).similarity))
   const assigned = assign(compared, actual.length, mode, precedences)
-  const alignment = align(wanted, actual, compared, assigned, mode)
+  const alignment = align(wanted, actual, compared, compare, assigned, mode)
   const problems = [
     ...orderProblems(wanted, assigned, precedences),
     ...forbiddenProblems(actual, options),
@@ -47,7 +50,8 @@ export function matchTrajectory(
   return { ...result, report: formatReport(result, wanted, actual, { mode, minScore }) }
 }
 
-type Compared = readonly (readonly Comparison[])[]
+/** How similar each expectation is to each call. */
+type Compared = readonly (readonly number[])[]
 
 function assign(
   compared: Compared,
@@ -55,11 +59,10 @@ function assign(
   mode: TrajectoryMode,
   precedences: readonly Precedence[],
 ): number[] {
-  const weights = compared.map((row) => row.map(({ similarity }) => similarity))
-  if (mode === 'strict' || mode === 'subsequence') return bestAlignment(weights, actualCount)
-  const best = bestAssignment(weights)
+  if (mode === 'strict' || mode === 'subsequence') return bestAlignment(compared, actualCount)
+  const best = bestAssignment(compared)
   if (orderShare(best, precedences) === 1) return best
-  const isMatch = (expected: number, actual: number) => weights[expected]?.[actual] === 1
+  const isMatch = (expected: number, actual: number) => compared[expected]?.[actual] === 1
   return assignInOrder(isMatch, compared.length, actualCount, precedences, mode === 'subset') ?? best
 }
 
@@ -67,6 +70,7 @@ function align(
   wanted: readonly Expectation[],
   actual: readonly TrajectoryCall[],
   compared: Compared,
+  compare: (row: number, column: number) => Comparison,
   assigned: readonly number[],
   mode: TrajectoryMode,
 ): AlignedCall[] {
@@ -86,12 +90,11 @@ function align(
     const row = expectedOf.get(column)
     if (row !== undefined) {
       if (ordered) flush(row)
-      const { similarity, differences } = (compared[row] as readonly Comparison[])[column] as Comparison
-      lines.push(
-        similarity === 1
-          ? { kind: 'match', expected: row, actual: column }
-          : { kind: 'differs', expected: row, actual: column, similarity, differences },
-      )
+      if (compared[row]?.[column] === 1) lines.push({ kind: 'match', expected: row, actual: column })
+      else {
+        const { similarity, differences } = compare(row, column)
+        lines.push({ kind: 'differs', expected: row, actual: column, similarity, differences: differences() })
+      }
       continue
     }
     const from = movedTo.get(column)
@@ -112,8 +115,7 @@ function findMoved(
   const taken = new Set<number>(expectedOf.keys())
   for (const [row, column] of assigned.entries()) {
     if (column !== -1) continue
-    const at =
-      compared[row]?.findIndex(({ similarity }, index) => similarity === 1 && !taken.has(index)) ?? -1
+    const at = compared[row]?.findIndex((similarity, index) => similarity === 1 && !taken.has(index)) ?? -1
     if (at === -1) continue
     moved.set(row, at)
     taken.add(at)
@@ -133,7 +135,7 @@ function scoreOf(
 ): number {
   const expectedCount = compared.length
   const sum = assigned.reduce(
-    (total, column, row) => total + (column < 0 ? 0 : (compared[row]?.[column]?.similarity ?? 0)),
+    (total, column, row) => total + (column < 0 ? 0 : (compared[row]?.[column] ?? 0)),
     0,
   )
   const most =
