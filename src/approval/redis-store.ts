@@ -47,9 +47,9 @@ const CLOSE = `
     if ARGV[3] ~= '' then redis.call('HSET', KEYS[1], 'answer', ARGV[3]) end
     if ARGV[5] ~= '' then redis.call('PEXPIRE', KEYS[1], ARGV[5]) else redis.call('PERSIST', KEYS[1]) end
     redis.call('PUBLISH', KEYS[2], ARGV[4])
+    status = ARGV[1]
     closed = '1'
   end
-  status = redis.call('HGET', KEYS[1], 'status')
   local asked = redis.call('ZSCORE', KEYS[3], ARGV[4])
   if asked and status ~= 'pending' then
     redis.call('ZREM', KEYS[3], ARGV[4])

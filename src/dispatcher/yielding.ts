@@ -8,9 +8,14 @@ export function yieldToOthers(dispatcher: HookDispatcher, told: () => void): voi
   yielding.set(dispatcher, told)
 }
 
-/** Whether what is observed by this one is left to others. It is told that it is. */
-export function hasYielded(dispatcher: HookDispatcher): boolean {
-  const told = yielding.get(dispatcher)
+/** Whether what `before` observes is left to another one, who observes it now. It is told that it is. */
+export function yieldsTo(before: HookDispatcher | undefined, dispatcher: HookDispatcher): boolean {
+  const told = before === undefined || before === dispatcher ? undefined : yielding.get(before)
   told?.()
   return told !== undefined
+}
+
+/** Whether two that do not yield would observe one thing. */
+export function clashes(before: HookDispatcher | undefined, dispatcher: HookDispatcher): boolean {
+  return before !== undefined && before !== dispatcher && !yieldsTo(before, dispatcher)
 }

@@ -1,6 +1,6 @@
 import { assertAdapterOptions } from '../../adapter/adapter-options.ts'
 import type { HookDispatcher } from '../../dispatcher/index.ts'
-import { hasYielded } from '../../dispatcher/yielding.ts'
+import { yieldsTo } from '../../dispatcher/yielding.ts'
 import { a, type Fields } from '../../internal/expect.ts'
 import { defined } from '../../internal/objects.ts'
 import { warnOfVersion } from '../peer-range.ts'
@@ -99,9 +99,7 @@ export function observeAISDK<M extends object>(ai: M, options: ObserveAISDKOptio
 /** Not observed a second time below us. */
 function ownOf(given: object, dispatcher: HookDispatcher): unknown {
   const before = made.get(given)
-  return before !== undefined && before.dispatcher !== dispatcher && hasYielded(before.dispatcher)
-    ? before.own
-    : given
+  return yieldsTo(before?.dispatcher, dispatcher) ? before?.own : given
 }
 
 /** By what version 7 has and others have not; else by what is installed. */

@@ -1,4 +1,4 @@
-import { wordsOf } from '../../dispatcher/calls/tool-outcome.ts'
+import { saidOf } from '../../dispatcher/calls/tool-outcome.ts'
 import type { ToolCallInit } from '../../dispatcher/index.ts'
 import { asName, asObject, type Loose } from '../../wire/reading.ts'
 import { type AnnouncedCall, type ClaudeRun, namedIn, Permission } from './claude-run.ts'
@@ -96,7 +96,7 @@ async function after(run: ClaudeRun, input: Loose): Promise<HookOutput> {
   if (announced.served || announced.decision.state !== 'run') return {}
   const result = input.tool_response
   const outcome = await announced.call.settle(result)
-  const changed = 'result' in outcome ? (wordsOf(outcome) ?? outcome.result) : outcome.toToolMessage().content
+  const changed = saidOf(outcome)
   if (changed === result) return {}
   const told = inShapeOf(asName(input.tool_name) ?? '', result, changed)
   // Nothing else keeps the result from the model.

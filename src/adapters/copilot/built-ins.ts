@@ -1,5 +1,5 @@
 import { isDeepStrictEqual } from 'node:util'
-import { tellsFailure, wordsOf } from '../../dispatcher/calls/tool-outcome.ts'
+import { saidOf, tellsFailure } from '../../dispatcher/calls/tool-outcome.ts'
 import { asName, asObject, type Loose } from '../../wire/reading.ts'
 import type { SafeToolCall } from '../safe/tool-call.ts'
 import type { ObservedRun } from '../sdk-run/observed-run.ts'
@@ -86,8 +86,7 @@ export class BuiltIns {
     const outcome = await open.call.settle(said)
     this.#run.ended(open.id)
     this.#run.stopIfAsked(open.agent)
-    const changed =
-      'result' in outcome ? (wordsOf(outcome) ?? outcome.result) : outcome.toToolMessage().content
+    const changed = saidOf(outcome)
     if (changed === said) return {}
     const text = typeof changed === 'string' ? changed : JSON.stringify(changed)
     const failed = tellsFailure(outcome) && { resultType: 'failure' }

@@ -1,6 +1,6 @@
 import { assertAdapterOptions } from '../../adapter/adapter-options.ts'
 import type { HookDispatcher } from '../../dispatcher/index.ts'
-import { hasYielded } from '../../dispatcher/yielding.ts'
+import { yieldsTo } from '../../dispatcher/yielding.ts'
 import { a, type Fields } from '../../internal/expect.ts'
 import { warnOfVersion } from '../peer-range.ts'
 import type { RunHost } from '../sdk-run/observed-run.ts'
@@ -59,11 +59,7 @@ export function observeCopilot<T extends object>(client: T, options: ObserveCopi
     throw wrongTarget('observeCopilot', 'a CopilotClient', client)
   }
   let before = observed.get(client)
-  if (
-    before !== undefined &&
-    before.options.dispatcher !== dispatcher &&
-    hasYielded(before.options.dispatcher)
-  ) {
+  if (yieldsTo(before?.options.dispatcher, dispatcher)) {
     unobserveCopilot(client)
     before = undefined
   }

@@ -2,7 +2,7 @@ import { assertAdapterOptions } from '../../adapter/adapter-options.ts'
 import type { HookDispatcher } from '../../dispatcher/index.ts'
 import { assertCapable } from '../../dispatcher/run/capabilities.ts'
 import { currentPlace } from '../../dispatcher/run/current.ts'
-import { hasYielded } from '../../dispatcher/yielding.ts'
+import { clashes } from '../../dispatcher/yielding.ts'
 import { HookspanError } from '../../internal/errors.ts'
 import { a, type Fields } from '../../internal/expect.ts'
 import { defined } from '../../internal/objects.ts'
@@ -51,7 +51,7 @@ export function observeMastra<T extends object>(agent: T, options: ObserveMastra
   assertAdapterOptions(options, FIELDS, 'observeMastra')
   const prototype = prototypeOf(agent)
   const before = observed.get(agent)
-  if (before !== undefined && before.dispatcher !== options.dispatcher && !hasYielded(before.dispatcher)) {
+  if (clashes(before?.dispatcher, options.dispatcher)) {
     throw new HookspanError(
       'INVALID_OPTION',
       'This agent is observed by another dispatcher. Call unobserveMastra() on it first.',

@@ -1,6 +1,6 @@
 import { assertAdapterOptions } from '../../adapter/adapter-options.ts'
 import type { HookDispatcher, ToolOutOfReach } from '../../dispatcher/index.ts'
-import { hasYielded } from '../../dispatcher/yielding.ts'
+import { clashes } from '../../dispatcher/yielding.ts'
 import { HookspanError } from '../../internal/errors.ts'
 import { a, type Fields } from '../../internal/expect.ts'
 import { responses } from '../../wire/responses.ts'
@@ -55,7 +55,7 @@ export function observeAgents<T extends object>(target: T, options: ObserveAgent
   assertAdapterOptions(options, FIELDS, 'observeAgents')
   const { key, prototype } = attachable(target)
   const before = observed.get(key)
-  if (before !== undefined && before !== options.dispatcher && !hasYielded(before)) {
+  if (clashes(before, options.dispatcher)) {
     throw new HookspanError(
       'INVALID_OPTION',
       'These agents are observed by another dispatcher. Call unobserveAgents() with the same object first.',

@@ -1,4 +1,4 @@
-import { wordsOf } from '../../dispatcher/calls/tool-outcome.ts'
+import { saidOf } from '../../dispatcher/calls/tool-outcome.ts'
 import { marksOf } from '../../internal/marks-of.ts'
 import { defined } from '../../internal/objects.ts'
 import { HOSTED } from '../capabilities.ts'
@@ -68,7 +68,7 @@ function toolOf(
     }
     await loop.complete({ reason: 'done' })
     // Of a function that throws the SDK does not tell why.
-    return 'result' in outcome ? (wordsOf(outcome) ?? outcome.result) : outcome.toToolMessage().content
+    return saidOf(outcome)
   }
   // The SDK has marks of its own on what it made of a schema: it hands those more arguments.
   return Object.defineProperties(tool, marksOf(handler))

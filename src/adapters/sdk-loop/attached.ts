@@ -1,6 +1,6 @@
 import { assertAdapterOptions } from '../../adapter/adapter-options.ts'
 import type { HookDispatcher } from '../../dispatcher/index.ts'
-import { hasYielded } from '../../dispatcher/yielding.ts'
+import { clashes } from '../../dispatcher/yielding.ts'
 import { HookspanError } from '../../internal/errors.ts'
 import type { Fields } from '../../internal/expect.ts'
 import { wrongTarget } from '../wrong-target.ts'
@@ -19,9 +19,7 @@ export class ObservedOnce {
    */
   observe(object: object, dispatcher: HookDispatcher, clash: string, patch: () => () => void): void {
     const before = this.#observed.get(object)
-    if (before !== undefined && before.dispatcher !== dispatcher && !hasYielded(before.dispatcher)) {
-      throw new HookspanError('INVALID_OPTION', clash)
-    }
+    if (clashes(before?.dispatcher, dispatcher)) throw new HookspanError('INVALID_OPTION', clash)
     before?.undo()
     this.#observed.set(object, { dispatcher, undo: patch() })
   }

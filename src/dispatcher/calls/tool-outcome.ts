@@ -202,6 +202,11 @@ export function wordsOf(outcome: ToolOutcome): string | undefined {
   return words !== undefined && 'result' in outcome && words !== toContent(outcome.result) ? words : undefined
 }
 
+/** What came of a call, for an SDK that knows one thing only of it: the words for the model, or where there are none the result. */
+export function saidOf(outcome: ToolOutcome): unknown {
+  return 'result' in outcome ? (wordsOf(outcome) ?? outcome.result) : outcome.toToolMessage().content
+}
+
 /**
  * Whether a result is one that says that the tool failed (`success: false`), whoever gave it: an SDK that has a mark for failed
  * tools sets it.
