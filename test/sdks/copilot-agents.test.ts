@@ -263,19 +263,20 @@ it('a tool of one cannot wait for a human elsewhere: it is refused', async () =>
   expect(await approvals.list({ status: 'pending' })).toEqual([])
 })
 
-it("a gate that ends the run of one ends the session's work", async () => {
-  const decide = ({ apiName }: Untyped) => (apiName === 'look' ? deny('enough', { stop: true }) : undefined)
-  const { heard, events } = await prompt(
-    {
-      root: [asks(task('one')), done],
-      one: [asks(ask('c1', 'look', { q: 'a' })), { content: 'went on' }],
-    },
-    { gates: [{ id: 'stop', point: 'beforeToolCall', decide } as Gate] },
-  )
+it.each(['look', 'bash'])(
+  "a gate that ends the run of one at its %s ends the session's work: no model hears of the call",
+  async (name) => {
+    const decide = ({ apiName }: Untyped) => (apiName === name ? deny('enough', { stop: true }) : undefined)
+    const call = name === 'bash' ? bash('c1') : ask('c1', 'look', { q: 'a' })
+    const { heard, events } = await prompt(
+      { root: [asks(task('one')), done], one: [asks(call), { content: 'went on' }] },
+      { gates: [{ id: 'stop', point: 'beforeToolCall', decide } as Gate] },
+    )
 
-  expect(heard.map(({ model }) => model)).toEqual(['contract', 'expert'])
-  expect(endings(events)[0]).toBe('expert denied')
-})
+    expect(heard.map(({ model }) => model)).toEqual(['contract', 'expert'])
+    expect(endings(events)[0]).toBe('expert denied')
+  },
+)
 
 it.each(['task', 'bash'])(
   'a hook that mocks %s is refused as what cannot be, and nothing begins',
@@ -326,7 +327,12 @@ it.each([false, true])(
     const ends = findAll(events, 'onComplete').filter(
       ({ parentOperationId }) => parentOperationId !== undefined,
     )
-    // Copilot runs each twice.
-    expect(ends.map(({ totals }: Untyped) => totals.toolCalls)).toEqual([2, 2])
+    // Copilot runs each twice. Where it tells of all of one agent's before it asks for the other's, nothing tells them apart.
+    const calls = ends.map(({ totals }: Untyped) => totals.toolCalls)
+    expect([
+      [2, 2],
+      [1, 3],
+      [3, 1],
+    ]).toContainEqual(calls)
   },
 )

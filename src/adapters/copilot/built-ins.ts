@@ -14,7 +14,7 @@ interface Running {
   readonly agents: SubAgents
   /** Once all that Copilot has said so far is told. */
   readonly told: Promise<unknown>
-  stopIfAsked(agent?: SubAgent): void
+  stopIfAsked(agent?: SubAgent): Promise<void>
   /** Copilot has what it needs of a call. */
   ended(toolCallId: string | undefined): void
 }
@@ -57,13 +57,13 @@ export class BuiltIns {
       ...(toolCallId !== undefined && { toolCallId }),
     })
     const decision = await call.decided
-    this.#run.stopIfAsked(agent)
+    await this.#run.stopIfAsked(agent)
     if (decision.state === 'run') {
       let runs = decision.args
       if (name === 'task') {
         const task = asObject(runs) ?? {}
         const called = await this.#run.agents.called(agent, toolCallId ?? '', task)
-        this.#run.stopIfAsked()
+        await this.#run.stopIfAsked()
         if ('refused' in called) {
           await call.refuse({ reason: called.refused })
           this.#run.ended(toolCallId)
@@ -85,7 +85,7 @@ export class BuiltIns {
     const said = result.textResultForLlm
     const outcome = await open.call.settle(said)
     this.#run.ended(open.id)
-    this.#run.stopIfAsked(open.agent)
+    await this.#run.stopIfAsked(open.agent)
     const changed = saidOf(outcome)
     if (changed === said) return {}
     const text = typeof changed === 'string' ? changed : JSON.stringify(changed)

@@ -2,6 +2,7 @@ import { AsyncLocalStorage } from 'node:async_hooks'
 import { ToolResult, tellsFailure, wordsOf } from '../../dispatcher/calls/tool-outcome.ts'
 import type { ToolOutcome } from '../../dispatcher/index.ts'
 import { currentPlace } from '../../dispatcher/run/current.ts'
+import { within } from '../../internal/async.ts'
 import { HookspanError } from '../../internal/errors.ts'
 import { defined, isRecord } from '../../internal/objects.ts'
 import { asName, asObject, type Loose } from '../../wire/reading.ts'
@@ -20,6 +21,9 @@ import type {
 } from './sdk.ts'
 import { type SubAgent, SubAgents } from './sub-agents.ts'
 import { handedOver, pendingRequest, WaitingCalls } from './waiting.ts'
+
+/** A Copilot that does not answer in this time hears of the call all the same. */
+const STOPPED_WITHIN_MS = 1_000
 
 /** From a prompt until the session is idle. */
 export class SessionRun {
@@ -143,9 +147,16 @@ export class SessionRun {
     this.#told = this.#told.then(tell).catch(() => {})
   }
 
-  /** By a gate or a human, also for an agent: one alone cannot be ended. */
-  stopIfAsked(agent?: SubAgent): void {
-    if (this.run.isStopped || agent?.op.stopRequested !== undefined) void this.#stop().catch(() => {})
+  /**
+   * By a gate or a human, also for an agent: one alone cannot be ended. Before Copilot hears what came of the call, which its model
+   * would otherwise be asked about once more.
+   */
+  async stopIfAsked(agent?: SubAgent): Promise<void> {
+    if (!this.run.isStopped && agent?.op.stopRequested === undefined) return
+    await within(
+      STOPPED_WITHIN_MS,
+      this.#stop().catch(() => {}),
+    )
   }
 
   ended(toolCallId: string | undefined): void {
@@ -227,7 +238,7 @@ export class SessionRun {
     const outcome = await this.#within(() =>
       call.run(async (effective) => toldOf(await own(effective, { ...invocation, arguments: effective }))),
     )
-    this.stopIfAsked(agent)
+    await this.stopIfAsked(agent)
     return givenOf(outcome)
   }
 }
