@@ -162,13 +162,23 @@ function cameOfIt({ error: _error, ...run }: AgentRun): Omit<AgentRun, 'error'> 
   return run.status === 'error' || run.reason === 'interrupted' ? undefined : run
 }
 
-/** A guard that held the run before must hold what is left of it. */
-function assertGatesOf({ gateIds = [] }: SavedRun, { agent, gates = [] }: ExecAgentOptions): void {
+/** A guard that held the run before must hold what is left of it; so must one of a sub-agent whose run goes on. */
+function assertGatesOf(
+  { gateIds = [], children, agentName }: SavedRun,
+  { agent, gates = [] }: Pick<ExecAgentOptions, 'agent' | 'gates'>,
+): void {
   const given = new Set([...gates, ...(agent.gates ?? [])].map(({ id }) => id))
   const missing = gateIds.filter((id) => !given.has(id))
-  if (missing.length === 0) return
-  const message = `The run was held by the gate(s) ${missing.join(', ')}, which are missing. Give \`gates\` with the same ids.`
-  throw new HookspanError('INVALID_STATE', message)
+  if (missing.length > 0) {
+    throw new HookspanError(
+      'INVALID_STATE',
+      `The run of agent "${agentName}" was held by the gate(s) ${missing.join(', ')}, which are missing. Give \`gates\` with the same ids.`,
+    )
+  }
+  for (const child of Object.values(children)) {
+    const subAgent = agent.subAgents?.find(({ name }) => name === child.agentName)
+    if (subAgent !== undefined) assertGatesOf(child, { agent: subAgent })
+  }
 }
 
 /** The hooks that are given, and those of the run that the dispatcher knows by name. */

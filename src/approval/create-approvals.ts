@@ -1,4 +1,5 @@
 import type { Plugin } from '../dispatcher/index.ts'
+import { assertSameCall } from '../gates/approver.ts'
 import type {
   ApprovalAnswer,
   ApprovalRequest,
@@ -271,13 +272,11 @@ class ApprovalDesk implements Approvals {
     const known = await this.store.get(request.id)
     if (known === undefined) await this.#audit(requestedEvent(request))
     const record = known ?? (await this.store.add(request))
-    if (record.request.argsDigest !== request.argsDigest) {
-      const { argsDigest } = record.request
+    try {
+      assertSameCall(record.request, request)
+    } catch (error) {
       await this.noteRefused({ requestId: request.id, code: 'APPROVAL_MISMATCH' })
-      throw new HookspanError(
-        'APPROVAL_MISMATCH',
-        `the request was about other arguments: digest ${argsDigest}, now ${request.argsDigest}`,
-      )
+      throw error
     }
     if (known === undefined) this.#tell((channel) => channel.requested?.(request))
     return this.#answerOf(record.request, mode === 'park' ? parkAfterMs : undefined, signal)

@@ -1,5 +1,5 @@
 import type { GatePoint } from '../hooks/index.ts'
-import { errorMessage, type HookspanErrorCode } from '../internal/errors.ts'
+import { errorMessage, HookspanError, type HookspanErrorCode } from '../internal/errors.ts'
 import { a, assertFields, type Fields, required } from '../internal/expect.ts'
 import type { ApprovalChoice } from './decision.ts'
 
@@ -129,6 +129,25 @@ export interface Approver {
   allowed?(request: ApprovalRequest): void | Promise<void>
   /** Present: an approved tool call is claimed before it runs. */
   readonly ledger?: ExecutionLedger
+}
+
+/**
+ * What was asked before under the id of a request counts for the same tool and the same arguments only: the code may be another one now.
+ *
+ * @throws HookspanError `APPROVAL_MISMATCH`.
+ */
+export function assertSameCall(asked: ApprovalRequest, request: ApprovalRequest): void {
+  if (asked.apiName !== request.apiName || asked.identifier !== request.identifier) {
+    throw new HookspanError(
+      'APPROVAL_MISMATCH',
+      `the request was about "${asked.apiName}" of "${asked.identifier}", now it is "${request.apiName}" of "${request.identifier}"`,
+    )
+  }
+  if (asked.argsDigest === request.argsDigest) return
+  throw new HookspanError(
+    'APPROVAL_MISMATCH',
+    `the request was about other arguments: digest ${asked.argsDigest}, now ${request.argsDigest}`,
+  )
 }
 
 const APPROVER: Fields<Approver> = {

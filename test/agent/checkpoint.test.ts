@@ -173,6 +173,31 @@ describe('a run with checkpoints', () => {
     }
   })
 
+  it('runs no tool again that has become idempotent since: what it did then, it did without the key', async () => {
+    const store = new KeptRuns()
+    const ran: boolean[] = []
+    const options = (idempotent: boolean) => ({
+      agent: {
+        name: 'shop',
+        model: 'stateless',
+        tools: [
+          { name: 'pay', idempotent, execute: () => ran.push(idempotent) > 1 || new Promise(() => {}) },
+        ],
+      },
+      client: statelessModel((messages) => {
+        const told = messages.find(({ role }) => role === 'tool')
+        return told ? { content: String(told.content) } : { calls: [{ id: 'p', name: 'pay', args: {} }] }
+      }),
+      priceOf: () => 0,
+      operationId: ID,
+    })
+    void execAgent({ ...options(false), prompt: 'go', checkpoint: store })
+    await expect.poll(() => ran).toEqual([false])
+    const checkpoint = KeptRuns.after(store.runs.get(ID)?.records ?? [], ID)
+    expect((await resumeAgent({ ...options(true), checkpoint })).content).toContain(died)
+    expect(ran).toEqual([false])
+  })
+
   it('writes what is new: as much for the last step as for the first, however long the run is', async () => {
     const store = new KeptRuns()
     const bytes: number[] = []

@@ -1,7 +1,7 @@
 import { HookDispatcher, type HookEvent } from 'hookspan'
 import { type Agent, execAgent, resumeAgent, type SavedRun } from 'hookspan/agent'
 import { type ApprovalStore, createApprovals, sqliteStore } from 'hookspan/approval'
-import { budget } from 'hookspan/policies'
+import { budget, requireHuman } from 'hookspan/policies'
 import { describe, expect, it, onTestFinished, vi } from 'vitest'
 import { folder } from '../approval/support.ts'
 import { statelessModel, type Turn } from '../support/stateless-model.ts'
@@ -339,6 +339,34 @@ describe('resumeAgent', () => {
       ),
     ).toEqual([1, 1, 2, 2, 2, 2])
     expect(rest.usage).toMatchObject({ inputTokens: 40 })
+  })
+
+  it('does not go on without the gates of a sub-agent that waits', async () => {
+    ran.length = 0
+    const path = `${folder()}/a.db`
+    const [{ needsApproval: _asks, ...tool } = { name: '', execute: () => {} }] = refund
+    const boss = (...gates: NonNullable<Agent['gates']>): Agent => ({
+      name: 'boss',
+      model: 'stateless',
+      subAgents: [{ ...support, tools: [tool], gates }],
+    })
+    const client = statelessModel((messages, { tools }): Turn => {
+      if (messages.some(({ role }) => role === 'tool')) return { content: 'done' }
+      if (JSON.stringify(tools).includes('"support"'))
+        return { calls: [{ id: 'b0', name: 'support', args: { instruction: 'refund 50' } }] }
+      return { calls: [{ id: 's0', name: 'refund', args: { amount: 50 } }] }
+    })
+    const careful = requireHuman({ match: 'refund', id: 'careful' })
+    const { dispatcher } = processOf(path)
+    const { state } = await execAgent({ agent: boss(careful), prompt: 'p', client, dispatcher })
+    const resume = (agent: Agent) =>
+      resumeAgent({ agent, state: state as SavedRun, client, dispatcher: processOf(path).dispatcher })
+    await expect(resume(boss())).rejects.toMatchObject({
+      code: 'INVALID_STATE',
+      message: expect.stringMatching(/agent "support" was held by the gate\(s\) careful/),
+    })
+    expect(ran).toEqual([])
+    expect((await resume(boss(careful))).status).toBe('waiting_for_human')
   })
 
   it('refuses a state that it cannot continue', async () => {

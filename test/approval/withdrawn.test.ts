@@ -194,6 +194,37 @@ describe('a run that is parked', () => {
     },
   )
 
+  it.each([
+    ['saved before it asked', 'delete_folder', 'local', 'checkpoint'],
+    ['saved before it asked', 'delete_order', 'production', 'checkpoint'],
+    ['parked', 'delete_order', 'production', 'park'],
+  ] as const)(
+    'takes no yes to one tool for another, where its code is another: %s, now %s of %s',
+    async (_when, apiName, identifier, how) => {
+      const path = `${folder()}/a.db`
+      const before = desk({ store: sqliteStore({ path }), mode: 'park' })
+      const saved = before.op.checkpoint()
+      await before.call()
+      const { id } = await pending(before.approvals)
+      const resume = how === 'park' ? before.op.park({ waitingFor: 'human' }) : saved
+      await before.approvals.respond(id, { decision: 'approve' })
+      await before.approvals.close()
+      const after = createApprovals({ store: sqliteStore({ path }), mode: 'park' })
+      onTestFinished(() => after.close())
+      const dispatcher = new HookDispatcher()
+      dispatcher.use(after)
+      dispatcher.use({ name: 'human', gates: [requireHuman()] })
+      const op = dispatcher.startOperation({ resume: JSON.parse(JSON.stringify(resume)) })
+      const call = { apiName, identifier, args: { id: 1 }, toolCallId: 't1' }
+      expect(await op.toolCall(call, () => 'deleted')).toMatchObject({
+        state: 'denied',
+        code: 'approval_mismatch',
+        reason: expect.stringContaining(`now it is "${apiName}" of "${identifier}"`),
+      })
+      await op.complete()
+    },
+  )
+
   it('holds each call to its own answer, where another of its batch was answered for all further ones', async () => {
     const path = `${folder()}/a.db`
     const calls = ['t1', 't2', 't3', 't4'].map((toolCallId) => ({

@@ -191,7 +191,8 @@ export class ToolCallBracket<A, R> extends Bracket<ToolEnd, CallSite> {
     if (!this.atWork) return this.waited ?? this.#saved()
     const { args } = this.call
     const approvedBy = this.approvedBy === undefined ? {} : { approvedBy: this.approvedBy }
-    return { ...this.#saved(), running: { args, ...approvedBy }, unknown: true }
+    const once = this.init.idempotent === true ? {} : { once: true as const }
+    return { ...this.#saved(), running: { args, ...approvedBy }, unknown: true, ...once }
   }
 
   #saved() {

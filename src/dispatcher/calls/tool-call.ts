@@ -115,7 +115,7 @@ export class ToolCallRun<A, R> extends ToolCallBracket<A, R> {
     if (waits !== undefined) await waits
     const before = this.cutShort()
     if (before !== undefined) return before
-    if (this.waited?.unknown && this.init.idempotent !== true) return this.#unknown()
+    if (this.waited?.unknown && (this.waited.once || this.init.idempotent !== true)) return this.#unknown()
     if (this.waited?.running !== undefined) return this.#real(fn, this.#settler())
     const asked = await this.#decided()
     const decided = asked?.kind === 'skip' && this.init.mockable === false ? UNMOCKABLE : asked

@@ -1,9 +1,10 @@
+import { assertSameCall } from '../../gates/approver.ts'
 import type { ApprovalAnswer, ApprovalRequest, Approver, ParkedApproval } from '../../gates/index.ts'
 import { MAX_TIMER_MS, within } from '../../internal/async.ts'
 import { errorMessage, HookspanError } from '../../internal/errors.ts'
 import { snapshot } from '../../internal/snapshot.ts'
 import type { Question } from './question.ts'
-import { mismatch, type Verdict, verdictOf } from './verdict.ts'
+import { type Verdict, verdictOf } from './verdict.ts'
 
 class Expired extends Error {}
 
@@ -24,7 +25,7 @@ export async function answerTo(
   runSignal: AbortSignal | undefined,
 ): Promise<Verdict | 'park'> {
   try {
-    if (asked.argsDigest !== request.argsDigest) throw mismatch(asked.argsDigest, request)
+    assertSameCall(asked, request)
     const limitMs = asked === request ? question.approval.timeoutMs : readMs(asked)
     const answer = await asking(approver, asked, limitMs, runSignal)
     if (answer?.decision !== 'park') return verdictOf(answer, asked, approver)

@@ -76,6 +76,8 @@ export interface WaitingCall {
    * run again, but answered with `execution_unknown`, unless the call says that it is `idempotent`.
    */
   readonly unknown?: true
+  /** The tool that was at work was not `idempotent`: whatever the call says now, it acted without the key. */
+  readonly once?: true
   /** The call whose tool makes it: its own code does, and nobody else takes it up. */
   readonly within?: string
 }
