@@ -78,6 +78,36 @@ it('tells what there is after each change, as who asks for some of them is told'
   isSame(store)
 })
 
+/** Of the blocks of runs, how many it makes. */
+function turnsOf(work: Generator<unknown>): number {
+  for (let turns = 0; ; turns++) if (work.next().done) return turns
+}
+
+it('has made what most ask for first before anybody asks, but for the newest runs', () => {
+  const before = open()
+  for (let from = 0; from < 4000; from += 500)
+    add(before, Array.from({ length: 500 }, (_, at) => run(from + at, 'tool')).flat())
+  while (before.work(1_000)) {}
+  before.close()
+  stores.splice(0)
+
+  const asked = open()
+  const ask = (store: Store) => [turnsOf(store.counting('')), turnsOf(store.summingUses('', 'tool'))]
+  const [counting, summing] = ask(asked) as [number, number]
+  const again = ask(asked) as [number, number]
+  // Four blocks.
+  expect([counting - again[0], summing - again[1]]).toEqual([4, 4])
+
+  const store = open()
+  while (store.work(1_000)) {}
+  expect(ask(store)).toEqual([again[0] + 1, again[1] + 1])
+  // No more than once: a run that changes is not made anew each time.
+  add(store, [{ ...run(1, 'tool', 50)[1]!, spanId: id(99_999) }])
+  while (store.work(1_000)) {}
+  expect(ask(store)).toEqual([again[0] + 1, again[1] + 1])
+  isSame(store)
+})
+
 it('sees what another viewer of the file stored and removed', () => {
   const store = open()
   add(store, run(0, 'mine'))

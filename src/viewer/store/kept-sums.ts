@@ -27,6 +27,7 @@ export class KeptSums {
     human: new Map(),
   }
   #durations = 0
+  #madeBefore = 0
   #seenVersion = Number.NaN
 
   constructor(db: DatabaseSync, uses: RunUses) {
@@ -46,32 +47,56 @@ export class KeptSums {
   *numbers(): InTurns<RunCounter> {
     const all = new RunCounter()
     for (const block of this.#blocks()) {
-      let counter = this.#numbersOf.get(block)
-      if (!counter) {
-        counter = new RunCounter()
-        counter.add(this.#figures.all(...rangeOf(block)) as unknown as RunFigures[])
-        this.#numbersOf.set(block, counter)
-        yield
-      }
-      all.merge(counter)
+      const isKept = this.#numbersOf.has(block)
+      all.merge(this.#numbersIn(block))
+      if (!isKept) yield
     }
     return all
   }
 
   *uses(kind: UseKind): InTurns<SummingUses> {
     const all: SummingUses = new Map()
-    const blocks = this.#usesOf[kind]
     for (const block of this.#blocks()) {
-      let sums = blocks.get(block)
-      if (!sums) {
-        sums = this.#uses.between(kind, ...rangeOf(block))
-        sortDurations(sums)
-        this.#keep(kind, block, sums)
-        yield
-      }
-      mergeInto(all, sums)
+      const isKept = this.#usesOf[kind].has(block)
+      mergeInto(all, this.#usesIn(kind, block))
+      if (!isKept) yield
     }
     return all
+  }
+
+  /**
+   * Makes what most ask for first, for about so long, so that nobody waits for all of it; says whether there is more. Once for each
+   * block, and not of the newest, which changes with every run.
+   */
+  *making(budgetMs: number): InTurns<boolean> {
+    const untilMs = performance.now() + budgetMs
+    for (const block of [...this.#blocks()].slice(0, -1)) {
+      if (block < this.#madeBefore) continue
+      if (performance.now() > untilMs) return true
+      this.#numbersIn(block)
+      this.#usesIn('tool', block)
+      this.#madeBefore = block + 1
+      yield
+    }
+    return false
+  }
+
+  #numbersIn(block: number): RunCounter {
+    const kept = this.#numbersOf.get(block)
+    if (kept) return kept
+    const counter = new RunCounter()
+    counter.add(this.#figures.all(...rangeOf(block)) as unknown as RunFigures[])
+    this.#numbersOf.set(block, counter)
+    return counter
+  }
+
+  #usesIn(kind: UseKind, block: number): SummingUses {
+    const kept = this.#usesOf[kind].get(block)
+    if (kept) return kept
+    const sums = this.#uses.between(kind, ...rangeOf(block))
+    sortDurations(sums)
+    this.#keep(kind, block, sums)
+    return sums
   }
 
   /** Blocks that there are; what another process changed is not known, so nothing is kept then. */

@@ -30,7 +30,7 @@ import { Writer } from './writer.ts'
 export interface StoreOptions extends RetentionOptions {
   /** A file, or `:memory:`. */
   file: string
-  /** How long an answer may take for what is made while one waits; who waits for nobody else may wait longer. @default 400 */
+  /** How long an answer may take for what is made while one waits; who waits for nobody else may wait longer. @default 250 */
   answerMs?: number
   /** So many chunks and logs fill a segment of the text index. @default 10_000 */
   segmentDocuments?: number
@@ -46,6 +46,7 @@ export class Store {
   readonly #spans: SpanReader
   readonly #reader: Reader
   readonly #index: TextIndex
+  readonly #kept: KeptSums
   readonly #summaries: Summaries
   readonly #retention: Retention
   readonly #limits: RetentionOptions
@@ -66,6 +67,7 @@ export class Store {
     this.setAside = setAside
     try {
       const kept = new KeptSums(db, new RunUses(db))
+      this.#kept = kept
       this.#writer = new Writer(db, whileThere(this.file, 'Stop this viewer and start it again'), (run) =>
         kept.changed(run),
       )
@@ -148,6 +150,7 @@ export class Store {
   /** `indexes`: whether the text is indexed, too, which only who searches has something of. */
   *working(budgetMs: number, indexes: boolean, nowMs: number = Date.now()): InTurns<boolean> {
     const moreRuns = yield* this.#sum(nowMs, indexes ? budgetMs / 2 : budgetMs)
+    if (!moreRuns && (yield* this.#kept.making(budgetMs / 2))) return true
     return (indexes && (yield* this.#index.work(budgetMs / 2))) || moreRuns
   }
 
