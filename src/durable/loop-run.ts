@@ -2,6 +2,7 @@ import type { LlmCallInit, LlmFunction } from '../dispatcher/index.ts'
 import { HookspanError } from '../internal/errors.ts'
 import { fromKept, toKept } from './loop/kept-json.ts'
 import { KeyedStep } from './loop/keyed-calls.ts'
+import { KeyedToolCall } from './loop/keyed-tool-call.ts'
 import type { LiveLoop } from './loop/live-loop.ts'
 import { assertCalls, type CallOutcome, callOutcome, type DurableToolCall } from './loop-tools.ts'
 
@@ -43,7 +44,7 @@ export async function runLoop(live: LiveLoop, loop: DurableLoop<unknown>, input:
     async step(work) {
       const step = new KeyedStep(live, live.nextTurn())
       try {
-        const value = await work(new OwnStep(step))
+        const value = await work(new OwnStep(live, step))
         await step.end()
         return value
       } catch (error) {
@@ -56,9 +57,11 @@ export async function runLoop(live: LiveLoop, loop: DurableLoop<unknown>, input:
 }
 
 class OwnStep implements LoopStep {
+  readonly #live: LiveLoop
   readonly #step: KeyedStep
 
-  constructor(step: KeyedStep) {
+  constructor(live: LiveLoop, step: KeyedStep) {
+    this.#live = live
     this.#step = step
   }
 
@@ -79,7 +82,7 @@ class OwnStep implements LoopStep {
   async toolCalls(calls: readonly DurableToolCall[]): Promise<CallOutcome[]> {
     assertCalls(calls)
     const outcomes = calls.map(({ run, ...init }) =>
-      this.#step.toolCall(init, (args, context) => run(args, context)),
+      new KeyedToolCall(this.#live, this.#step.turn, init, true).run((args, context) => run(args, context)),
     )
     return (await Promise.all(outcomes)).map(callOutcome)
   }

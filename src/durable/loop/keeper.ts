@@ -18,6 +18,8 @@ export interface LoopKeeper {
   keyOf(what: string): string
   /** What is kept of a call. @throws HookspanError `INVALID_STATE` for another one than was made. */
   keptOf(key: string, name: string): KeptEntry | undefined
+  /** Before a call that nothing is kept of: that the loop has come by all that it had begun. @throws HookspanError `INVALID_STATE`. */
+  metAll(name: string): Promise<void> | undefined
   /** Makes a call that nothing is kept of. Never comes back where the run goes on without this process. */
   atWork<T>(work: () => Promise<T>): Promise<T>
   /** The same for one that a process which died may have begun: where the run is stopped, it is begun once more, to end. */

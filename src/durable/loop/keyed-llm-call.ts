@@ -47,6 +47,7 @@ export class KeyedLlmCall<R> {
     if (kept !== undefined) return kept.value
     await this.#loop.stepAgain(this.#turn)
     return this.#loop.atWork(async () => {
+      await this.#loop.metAll(this.#init.model)
       try {
         const step = await this.#loop.steps.of(this.#turn)
         return await this.#answered(await step.llmCall(this.#init, fn))
@@ -77,6 +78,7 @@ export class KeyedLlmCall<R> {
     }
     await this.#loop.stepAgain(this.#turn)
     return this.#loop.atWork(async () => {
+      await this.#loop.metAll(this.#init.model)
       try {
         this.#real = (await this.#loop.steps.of(this.#turn)).openLlmCall(this.#init)
         const decided = await this.#real.decided

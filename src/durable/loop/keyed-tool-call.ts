@@ -24,10 +24,14 @@ export class KeyedToolCall<A, R> {
   #decided: Promise<ToolCallDecision<A, R>> | undefined
   #begun: Promise<void> | undefined
 
-  constructor(loop: LoopKeeper, turn: number, init: ToolCallInit<A>) {
+  /** The loop itself makes it, and not an SDK in it. */
+  readonly #own: boolean
+
+  constructor(loop: LoopKeeper, turn: number, init: ToolCallInit<A>, own = false) {
     const { toolCallId = '', apiName, idempotent = loop.isIdempotent(apiName) } = init
     this.#loop = loop
     this.#turn = turn
+    this.#own = own
     this.#key = loop.keyOf(`turn ${turn} tool ${apiName} ${toolCallId}`)
     // By its id a call is known that waited, or was at work, in another process.
     this.#init = { ...init, idempotent, toolCallId: toolCallId === '' ? this.#key : toolCallId }
@@ -59,6 +63,7 @@ export class KeyedToolCall<A, R> {
       return outcome
     }
     return this.#loop.atWorkAgain(async () => {
+      await this.#loop.metAll(apiName)
       const step = await this.#loop.steps.of(this.#turn)
       this.#real = step.openToolCall<A, R>(this.#init)
       const decided = await this.#real.decided
@@ -92,7 +97,8 @@ export class KeyedToolCall<A, R> {
     const begun = Promise.withResolvers<void>()
     const done = this.#loop.atWork(async () => {
       this.#loop.begins(this.callKey)
-      await this.#loop.keep(`${this.#key} begins`, { name: this.#init.apiName })
+      const begins = this.#own ? { begins: this.#key } : {}
+      await this.#loop.keep(`${this.#key} begins`, { name: this.#init.apiName, ...begins })
       begun.resolve()
       await this.outcome
     })

@@ -162,11 +162,23 @@ export class LiveLoop implements Live<LoopRecord, LoopOutcome>, LoopKeeper {
     try {
       return this.#journal.keptOf(key, name)
     } catch (failure) {
-      // The attempt has failed, whatever the loop makes of it.
-      this.#end({ failure })
-      this.leave()
-      throw failure
+      throw this.#failed(failure)
     }
+  }
+
+  metAll(name: string): Promise<void> | undefined {
+    if (this.signal.aborted) return undefined
+    return this.#journal.metAll(name)?.catch((failure: unknown) => {
+      throw this.#failed(failure)
+    })
+  }
+
+  /** The attempt has failed, whatever the loop makes of it; but one that is to end does so with whatever code there is. */
+  #failed(failure: unknown): unknown {
+    if (this.signal.aborted) return this.signal.reason
+    this.#end({ failure })
+    this.leave()
+    return failure
   }
 
   async atWork<T>(work: () => Promise<T>): Promise<T> {

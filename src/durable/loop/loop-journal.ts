@@ -1,8 +1,12 @@
 import type { Operation, ParkedOperation, WaitingCall } from '../../dispatcher/index.ts'
 import type { ApprovalRequest } from '../../gates/index.ts'
+import { delay } from '../../internal/async.ts'
 import type { AskedRequest, Segment } from '../drive.ts'
 import type { LoopSteps } from './loop-steps.ts'
-import { assertSame, type KeptEntry, type LoopRecord } from './records.ts'
+import { assertSame, type KeptEntry, type LoopRecord, otherCode } from './records.ts'
+
+/** For calls side by side, one of which comes by what is kept of it a little later. */
+const PATIENCE_MS = 1_000
 
 interface Unkept {
   readonly key: string
@@ -19,6 +23,9 @@ export class LoopJournal {
   readonly #kept = new Map<string, KeptEntry>()
   /** Calls whose tool was begun and whose outcome is not kept yet, by their key. */
   readonly #begun = new Map<string, WaitingCall>()
+  /** The tools of calls that the loop itself has made, and has not come by in this process. */
+  readonly #unmet = new Map<string, string>()
+  #met = Promise.withResolvers<void>()
   /** Calls that are decided and not begun. */
   readonly #held = new Map<string, () => Promise<void>>()
   readonly #asked = new Map<string, AskedRequest>()
@@ -28,7 +35,10 @@ export class LoopJournal {
   constructor(records: readonly LoopRecord[]) {
     this.position = records.length
     for (const { entries } of records) {
-      for (const [key, entry] of Object.entries(entries)) this.#kept.set(key, entry)
+      for (const [key, entry] of Object.entries(entries)) {
+        this.#kept.set(key, entry)
+        if (entry.begins !== undefined) this.#unmet.set(entry.begins, entry.name)
+      }
     }
     for (const call of records.at(-1)?.saved.waiting ?? []) {
       if (isHeld(call)) this.#begun.set(call.callKey, call)
@@ -47,7 +57,22 @@ export class LoopJournal {
   keptOf(key: string, name: string): KeptEntry | undefined {
     const entry = this.#kept.get(key)
     if (entry !== undefined) assertSame(key, entry, name)
+    if (this.#unmet.delete(key) && this.#unmet.size === 0) this.#met.resolve()
     return entry
+  }
+
+  /** Undefined where the loop has come by all that it had begun. Else until it has, or has had the time to. */
+  metAll(name: string): Promise<void> | undefined {
+    return this.#unmet.size === 0 ? undefined : this.#assertMet(name)
+  }
+
+  async #assertMet(name: string): Promise<void> {
+    await Promise.race([this.#met.promise, delay(PATIENCE_MS)])
+    const [[key, tool] = []] = this.#unmet
+    if (key !== undefined)
+      throw otherCode(
+        `it had begun "${tool}" (${key}), which it does not come by now, before it calls "${name}"`,
+      )
   }
 
   /** Resolves once the engine has it. */

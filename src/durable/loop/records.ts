@@ -29,6 +29,8 @@ export interface KeptEntry {
   readonly pieces?: readonly unknown[]
   readonly failure?: Failure
   readonly outcome?: KeptOutcome
+  /** The key of the call whose tool begins here, where the loop itself makes it: it has to come by it again. */
+  readonly begins?: string
 }
 
 /** A tool call's outcome. */
@@ -97,10 +99,14 @@ export function readRecords(kept: readonly unknown[]): readonly LoopRecord[] {
 
 /** @throws HookspanError `INVALID_STATE` for another call than the one that was kept. */
 export function assertSame(key: string, entry: KeptEntry, name: string): void {
-  if (entry.name === name) return
-  throw new HookspanError(
+  if (entry.name !== name)
+    throw otherCode(`at "${key}" it had called "${entry.name}", and now it calls "${name}"`)
+}
+
+export function otherCode(what: string): HookspanError {
+  return new HookspanError(
     'INVALID_STATE',
-    `The run goes on with other code than it was begun with: at "${key}" it had called "${entry.name}", and now it calls ` +
-      `"${name}". A durable loop has to come by the same calls each time. Bring the code back that began the run, or cancel it.`,
+    `The run goes on with other code than it was begun with: ${what}. A durable loop has to come by the same calls each ` +
+      'time. Bring the code back that began the run, or cancel it.',
   )
 }

@@ -1,0 +1,115 @@
+/** A durable loop that goes on with other code than it was begun with. */
+import { setTimeout as delay } from 'node:timers/promises'
+import { HookDispatcher } from 'hookspan'
+import { expect, it } from 'vitest'
+import type { DurableLoop, LoopRun } from '../../src/durable/loop-run.ts'
+import { DURABLE_FIELDS } from '../../src/durable/options.ts'
+import { DurableRuns } from '../../src/durable/runs.ts'
+import { Journal, MemoryEngine } from './durable-model/engine.ts'
+
+const never = () => new Promise<never>(() => {})
+
+/** One run, in processes that come and go: the first ones die behind a record. */
+function runOf() {
+  const journal = new Journal()
+  const attempt = async (agent: (run: LoopRun) => Promise<unknown>, diesAfter?: number) => {
+    const died = Promise.withResolvers<'died'>()
+    let records = 0
+    const engine = new MemoryEngine(journal, {
+      suspends: false,
+      forgets: false,
+      moment: async (what) => {
+        if (what !== 'after a record' || records++ !== diesAfter) return
+        died.resolve('died')
+        await never()
+      },
+      wait: never,
+      suspend: () => {},
+      hasLost: () => false,
+    })
+    const options = { name: 'shop', dispatcher: new HookDispatcher(), agent: agent as DurableLoop }
+    const runs = DurableRuns.of(options, DURABLE_FIELDS, () => undefined)
+    return Promise.race([runs.run(engine, 'run-1', {}), died.promise])
+  }
+  return { journal, attempt }
+}
+
+const ask = (run: LoopRun, model = 'm') =>
+  run.step((step) => step.llmCall({ model, request: {} }, async () => 'hi'))
+
+it.each([
+  ['before its tool was run', 1],
+  ['after it', 2],
+  ['in the next call of its turn', 3],
+  ['in the next turn', 4],
+  ['after that', 5],
+])(
+  'runs no tool under another name whose process died %s, and ends once its code is back',
+  async (_when, at) => {
+    const ran: string[] = []
+    const loop = (name: string) => async (run: LoopRun) => {
+      await run.step(async (step) => {
+        await step.toolCall({ apiName: name, args: {}, run: () => ran.push(name) })
+        await step.toolCall({ apiName: 'note', args: {}, run: () => ran.push('note') })
+      })
+      await ask(run)
+      await run.step((step) => step.toolCall({ apiName: 'write', args: {}, run: () => ran.push('write') }))
+    }
+    const { attempt } = runOf()
+    expect(await attempt(loop('refund'), at)).toBe('died')
+    const before = ran.length
+    await expect(attempt(loop('repay'))).rejects.toMatchObject({
+      code: 'INVALID_STATE',
+      message: expect.stringMatching(/had begun "refund".*before it calls "(repay|m|write)"/),
+    })
+    expect(ran).toHaveLength(before)
+    expect(await attempt(loop('refund'))).toMatchObject({ reason: 'done' })
+    expect(new Set(ran).size).toBe(ran.length)
+  },
+)
+
+it('goes on with calls side by side, whichever of them it comes by first', async () => {
+  const ran: string[] = []
+  let late = false
+  const loop = (run: LoopRun) =>
+    run.step(async (step) => {
+      const call = (apiName: string, ms: number) =>
+        step.toolCall({
+          apiName,
+          args: {},
+          run: async () => {
+            await delay(ms)
+            ran.push(apiName)
+          },
+        })
+      const second = async () => {
+        if (late) await delay(50)
+        await call('fast', 0)
+        await call('after', 0)
+      }
+      await Promise.all([call('slow', 200), second()])
+    })
+  const { attempt } = runOf()
+  expect(await attempt(loop, 3)).toBe('died')
+  late = true
+  expect(await attempt(loop)).toMatchObject({ reason: 'done' })
+  expect(ran.filter((name) => name === 'fast')).toEqual(['fast'])
+})
+
+it('ends when it is cancelled, whatever code there is now', async () => {
+  const ran: string[] = []
+  const loop = (name: string, model?: string) => async (run: LoopRun) => {
+    await run.step((step) => step.toolCall({ apiName: name, args: {}, run: () => ran.push(name) }))
+    await ask(run, model)
+    await ask(run, model)
+  }
+  for (const [name, model] of [['refund', 'other'], ['repay']] as const) {
+    const { journal, attempt } = runOf()
+    ran.length = 0
+    expect(await attempt(loop('refund'), 3)).toBe('died')
+    await expect(attempt(loop(name, model))).rejects.toMatchObject({ code: 'INVALID_STATE' })
+    journal.cancel()
+    expect(await attempt(loop(name, model))).toMatchObject({ reason: 'interrupted', endedBy: 'cancel' })
+    expect(ran).toEqual(['refund'])
+  }
+})
