@@ -9,12 +9,18 @@ export function isLocked(object: object, key: PropertyKey): boolean {
 /**
  * Puts a function in the place of a method. It shows up when the object is listed, spread or logged as the method did.
  *
+ * @param inCopies it shows up whatever the method did, so that who copies the object to wrap it has ours in the copy.
  * @returns takes it away again, unless somebody put another in its place.
  * @throws HookspanError `NOT_CAPABLE` where the object is locked.
  */
-export function replace<T extends object, K extends keyof T>(object: T, key: K, value: T[K]): () => void {
+export function replace<T extends object, K extends keyof T>(
+  object: T,
+  key: K,
+  value: T[K],
+  inCopies = false,
+): () => void {
   const before = Object.getOwnPropertyDescriptor(object, key)
-  const { enumerable = false, writable = false } = before ?? {}
+  const { enumerable = inCopies, writable = false } = before ?? {}
   // Of an object that is sealed, the value is all that can be another.
   const ours = writable ? { value } : { value, configurable: true, writable: true, enumerable }
   if (!Reflect.defineProperty(object, key, ours)) {

@@ -51,9 +51,9 @@ const ATTACH: Readonly<Record<string, Attach>> = {
   openai: eachClientAndRunner(
     'OpenAI',
     ({ Chat, Beta }) => [
-      [Chat?.Completions, 'runTools'],
-      [Beta?.Agents?.Sessions, 'create'],
-      [Beta?.Agents?.Sessions, 'stream'],
+      [Chat?.Completions, 'runTools', ({ chat }) => chat?.completions],
+      [Beta?.Agents?.Sessions, 'create', ({ beta }) => beta?.agents?.sessions],
+      [Beta?.Agents?.Sessions, 'stream', ({ beta }) => beta?.agents?.sessions],
     ],
     (client, options) => adapter<typeof OpenAI>('openai').observeOpenAI(client, options),
   ),
@@ -61,10 +61,10 @@ const ATTACH: Readonly<Record<string, Attach>> = {
   '@anthropic-ai/sdk': eachClientAndRunner(
     'Anthropic',
     ({ Beta }) => [
-      [Beta?.Messages, 'toolRunner'],
-      [Beta?.Messages, 'thread'],
-      [Beta?.Sessions?.Events, 'toolRunner'],
-      [Beta?.Environments?.Work, 'worker'],
+      [Beta?.Messages, 'toolRunner', ({ beta }) => beta?.messages],
+      [Beta?.Messages, 'thread', ({ beta }) => beta?.messages],
+      [Beta?.Sessions?.Events, 'toolRunner', ({ beta }) => beta?.sessions?.events],
+      [Beta?.Environments?.Work, 'worker', ({ beta }) => beta?.environments?.work],
     ],
     (client, options) => adapter<typeof Anthropic>('anthropic').observeAnthropic(client, options),
   ),
@@ -267,10 +267,23 @@ interface Resource {
 
 type Runners = Client & { readonly _client: Client }
 
+/** The client's own resource, of one that somebody has copied: what observes a client is put there. */
+type Own = (client: ClientResources) => Client | undefined
+
+interface ClientResources {
+  readonly chat?: { readonly completions?: Client }
+  readonly beta?: {
+    readonly agents?: { readonly sessions?: Client }
+    readonly messages?: Client
+    readonly sessions?: { readonly events?: Client }
+    readonly environments?: { readonly work?: Client }
+  }
+}
+
 /** Likewise; and the runs of tools of a client are seen from the first one on, which is before its first request. */
 function eachClientAndRunner(
   className: string,
-  runnersOf: (of: ClientClass) => readonly (readonly [of: Resource | undefined, method: string])[],
+  runnersOf: (of: ClientClass) => readonly (readonly [of: Resource | undefined, method: string, own: Own])[],
   observe: (client: Client, options: ObserveOptions) => unknown,
 ): Attach {
   return (exports, to) => {
@@ -278,15 +291,30 @@ function eachClientAndRunner(
     const seen = new WeakSet<Client>()
     const options = { dispatcher, operationOf: bounds.operationOf, agentName: scriptName() }
     const observed = (client: Client) => observe(client, options)
-    for (const [of, method] of runnersOf((exports[className] ?? exports.default) as ClientClass)) {
+    for (const [of, method, ownOf] of runnersOf((exports[className] ?? exports.default) as ClientClass)) {
       const prototype: Client | undefined = of?.prototype
       const own = prototype?.[method]
       if (prototype === undefined || typeof own !== 'function') continue
       prototype[method] = function (this: Runners, ...args: unknown[]) {
-        if (seen.has(this._client)) return own.apply(this, args)
-        const isAttached = attached(`an object of ${className}`, dispatcher, () => observed(this._client))
+        const isNew = !seen.has(this._client)
+        const isAttached =
+          isNew && attached(`an object of ${className}`, dispatcher, () => observed(this._client))
         seen.add(this._client)
+        const whole = ownOf(this._client)
+        // A copy that somebody made to wrap its calls (LangSmith's `wrapOpenAI()`) has nothing of what observes it.
+        const isCopy = whole !== undefined && whole !== this && Object.hasOwn(whole, method)
+        if (isCopy) return whole[method]?.(...args)
         return isAttached ? this[method]?.(...args) : own.apply(this, args)
+      }
+    }
+    const { prototype } = (exports[className] ?? exports.default) as { prototype: Client }
+    const { withOptions } = prototype
+    if (typeof withOptions === 'function') {
+      prototype.withOptions = function (this: Client, ...args: unknown[]) {
+        const made = withOptions.apply(this, args) as Client
+        // Of one that is observed it is observed, too: once.
+        if (seen.has(this) && Object.hasOwn(this, 'withOptions')) seen.add(made)
+        return made
       }
     }
     return eachClient(className, observed, seen)(exports, to)

@@ -6,7 +6,7 @@ import type { FirstRunTracing } from './trace-first-run.ts'
 /** Ends what the script began, and says where to look. */
 export function tellAtExit(of: { readonly bounds: RunBounds; readonly tracing: FirstRunTracing }): void {
   const { bounds, tracing } = of
-  process.on('beforeExit', () => bounds.end(Number(process.exitCode ?? 0)))
+  process.prependListener('beforeExit', () => bounds.end(Number(process.exitCode ?? 0)))
   process.on('exit', (code) => {
     bounds.end(code)
     if (!isMainThread) return

@@ -522,6 +522,17 @@ describe('a tool runner of an observed client', () => {
     })
   })
 
+  it('has its gates in a copy of the client, too, that somebody makes to wrap its calls', async () => {
+    const { client, dispatcher } = observed(SEARCH, DONE)
+    dispatcher.use({ name: 'careful', gates: [toolPolicy({ deny: ['search'] })] })
+    const { messages } = client.beta
+    const copy = Object.assign(Object.create(Object.getPrototypeOf(messages)), messages)
+    const ran = vi.fn(() => 'found 3')
+    await loop({ ...client, beta: { ...client.beta, messages: copy } } as unknown as Anthropic, search(ran))
+
+    expect(ran).not.toHaveBeenCalled()
+  })
+
   it('has the members of a set of tools as tools', async () => {
     const { client, dispatcher, fetch } = observed(BROWSE, DONE, BROWSE, DONE)
     const live = vi.fn(({ input }: { input: unknown }) => JSON.stringify(input))

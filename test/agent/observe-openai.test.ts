@@ -22,6 +22,25 @@ const calls: ScriptedStep = {
 const settled = (dispatcher: HookDispatcher) => expect.poll(() => dispatcher.stats().operations).toBe(0)
 const times = <T>(count: number, ...items: T[]) => Array.from({ length: count }, () => items).flat()
 
+/** As Langfuse wraps a client: whatever is read of it is a proxy, or a function that gives a plain promise. */
+function tracedProxy<T extends object>(of: T): T {
+  return new Proxy(of, {
+    get(target, key) {
+      const value: unknown = Reflect.get(target, key)
+      if (typeof value === 'function') return async (...args: unknown[]) => value.apply(target, args)
+      return typeof value === 'object' && value !== null ? tracedProxy(value) : value
+    },
+  })
+}
+
+/** As LangSmith wraps a client. */
+function copyOf<C extends OpenAI7>(client: C): C {
+  const { completions } = client.chat
+  const copy = Object.assign(Object.create(Object.getPrototypeOf(completions)), completions)
+  copy.create = completions.create.bind(completions)
+  return { ...client, chat: { ...client.chat, completions: copy } }
+}
+
 afterEach(() => void vi.restoreAllMocks())
 
 describe.each([
@@ -290,6 +309,47 @@ describe.each([
     expect(warned).not.toHaveBeenCalled()
     expect(() => observeOpenAI(client, { dispatcher: new HookDispatcher() })).toThrow('another dispatcher')
     expect(Object.hasOwn(unobserveOpenAI(proxy), 'post')).toBe(false)
+  })
+
+  it('is the client behind a proxy that gives its methods traced', async () => {
+    const { client, dispatcher, tree } = observed({ content: 'a' })
+    unobserveOpenAI(client)
+    const proxy = observeOpenAI(tracedProxy(client), { dispatcher })
+    expect((await proxy.chat.completions.create(ask)).choices[0]?.message.content).toBe('a')
+    await settled(dispatcher)
+
+    expect(tree.lines()).toEqual(['invoke_agent -', '  chat gpt-4o'])
+    expect(Object.hasOwn(client, 'post')).toBe(true)
+    unobserveOpenAI(proxy)
+    expect(Object.hasOwn(client, 'post')).toBe(false)
+  })
+
+  it('refuses a copy that was made to wrap its calls, and decides on the tools of one that is made of it', async () => {
+    const { client, dispatcher, tree } = observed({ toolCalls: [{ name: 'wipe' }] }, { content: 'a' })
+    dispatcher.use({
+      name: 'guard',
+      gates: [{ id: 'no-wiping', point: 'beforeToolCall', decide: () => deny('no') }],
+    })
+    expect(() => observeOpenAI(copyOf(client), { dispatcher })).toThrow('wrap(observeOpenAI(client, ...))')
+
+    const wipe = vi.fn(() => 'wiped')
+    const runner = copyOf(client).chat.completions.runTools({
+      ...ask,
+      tools: [
+        {
+          type: 'function',
+          function: { name: 'wipe', description: 'Wipes.', parameters: { type: 'object' }, function: wipe },
+        },
+      ],
+    })
+    expect(await runner.finalContent()).toBe('a')
+    expect(wipe).not.toHaveBeenCalled()
+    expect(tree.lines().slice(0, 4)).toEqual([
+      'invoke_agent -',
+      '  step 0',
+      '    chat gpt-4o',
+      '    execute_tool wipe',
+    ])
   })
 
   it('observes what withOptions makes, and Azure', async () => {

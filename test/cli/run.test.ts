@@ -181,6 +181,19 @@ describe('node --import hookspan/register', () => {
     expect(collector.spans).toEqual([])
   })
 
+  it('ends its runs before that is shut down', async () => {
+    const { code, stdout } = await registered('own-otel-shut.mjs')
+
+    expect({ code, stdout }).toEqual({ code: 0, stdout: 'chat gpt-4o,invoke_agent own-otel-shut.mjs\n' })
+  })
+
+  it('attaches to what withOptions() makes of an attached client once', async () => {
+    const { code, stderr } = await registered('with-options.mjs')
+
+    expect({ code, stderr }).toEqual({ code: 0, stderr: expect.stringMatching(/^hookspan: 2 runs.*\n$/) })
+    expect(collector.spans.filter(({ name }) => name === 'chat gpt-4o')).toHaveLength(2)
+  })
+
   it('holds the gates of hookspan.config.*', async () => {
     const cwd = mkdtempSync(join(tmpdir(), 'hookspan-'))
     const gates = [{ id: 'no-wiping', type: 'toolPolicy', deny: ['wipe'] }]

@@ -133,6 +133,7 @@ it.each(['mcp-1.mjs', 'mcp-1.cjs', 'mcp-2.mjs', 'mcp-2.cjs'])(
 it.each([
   ['tool-runner.mjs', 'claude-opus-4-6'],
   ['run-tools.mjs', 'gpt-4o'],
+  ['run-tools-copied.mjs', 'gpt-4o'],
 ])(
   'attaches to the first run of tools of a client, and holds the gates of the project: %s',
   async (name, asked) => {

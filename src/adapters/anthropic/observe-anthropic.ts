@@ -53,5 +53,5 @@ export function observeAnthropic<C extends object>(client: C, options: ObserveAn
 
 /** Leaves the client as it was before `observeAnthropic`. Calls in flight are watched to their end. */
 export function unobserveAnthropic<C extends object>(client: C): C {
-  return unobserveClient(client)
+  return unobserveClient(client, ANTHROPIC)
 }

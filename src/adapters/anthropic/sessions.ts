@@ -68,7 +68,7 @@ function replaced<T extends object, K extends keyof T>(
 ): () => void {
   const own = object?.[key]
   return object !== undefined && typeof own === 'function'
-    ? replace(object, key, of(own.bind(object) as T[K]))
+    ? replace(object, key, of(own.bind(object) as T[K]), true)
     : () => {}
 }
 

@@ -53,8 +53,8 @@ export function watchRunners(client: object, options: ObserveOptions): () => voi
   const startThread: BetaMessages['thread'] =
     thread && ((params, more) => watchThread(thread.call(beta, params, more)))
   return allOrNone(
-    () => replace(beta as BetaMessages, 'toolRunner', runner),
-    () => (startThread ? replace(beta as BetaMessages, 'thread', startThread) : () => {}),
+    () => replace(beta as BetaMessages, 'toolRunner', runner, true),
+    () => (startThread ? replace(beta as BetaMessages, 'thread', startThread, true) : () => {}),
   )
 }
 

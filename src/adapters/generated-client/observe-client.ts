@@ -2,8 +2,10 @@ import { assertAdapterOptions } from '../../adapter/adapter-options.ts'
 import { currentModelCall } from '../../dispatcher/run/live-calls.ts'
 import type { LlmRequest } from '../../hooks/index.ts'
 import { isThenable } from '../../internal/async.ts'
+import { HookspanError } from '../../internal/errors.ts'
 import { defined } from '../../internal/objects.ts'
 import { modelServer } from '../../wire/model-server.ts'
+import { asObject } from '../../wire/reading.ts'
 import { BackgroundReply } from '../background-replies.ts'
 import { allOrNone, replace } from '../replace.ts'
 import { currentCalls } from '../safe/calls.ts'
@@ -39,19 +41,42 @@ const owners = new WeakMap<object, ClientInternals>()
  */
 export function observeClient<C extends object>(client: C, options: ObserveOptions, kind: ClientKind): C {
   assertAdapterOptions(options, { ...FIELDS, ...kind.fields }, kind.observer)
-  if (!canObserve(client, kind)) return client
+  const asked = clientBehind(client, kind)
+  if (!canObserve(asked, kind)) return client
   const clash =
     `This client is observed by another dispatcher. Call un${kind.observer}(client) first, or observe ` +
     '`client.withOptions({})` made before.'
-  const owner = owners.get(client.post) ?? client
+  const owner = owners.get(asked.post) ?? asked
   observed.observe(owner, options.dispatcher, clash, () => patch(owner, options, kind))
   owners.set(owner.post, owner)
   return client
 }
 
+/**
+ * The client that its own resources ask. A proxy (Langfuse's) gives something else for each method that is read from it; what
+ * it has as its own is behind it as it is.
+ *
+ * @throws HookspanError `INVALID_OPTION` for a copy, as LangSmith makes: only the resources of it are the client's.
+ */
+function clientBehind(given: unknown, { observer, has }: ClientKind): unknown {
+  for (const name of has) {
+    const resource: unknown = asObject(given) && Object.getOwnPropertyDescriptor(given, name)?.value
+    const client = asObject(asObject(resource)?._client)
+    if (client === undefined || client === given || typeof client.post !== 'function') continue
+    if (typeof (given as Partial<ClientInternals>).post === 'function') return client
+    throw new HookspanError(
+      'INVALID_OPTION',
+      `${observer}() was given a copy of a client, which somebody has made to wrap its calls. Observe the client, and have ` +
+        `what that gives wrapped: wrap(${observer}(client, ...)).`,
+    )
+  }
+  return given
+}
+
 /** Leaves the client as it was before. Calls in flight are watched to their end. */
-export function unobserveClient<C extends object>(client: C): C {
-  observed.detach(owners.get((client as Partial<ClientInternals> | undefined)?.post ?? client) ?? client)
+export function unobserveClient<C extends object>(client: C, kind: ClientKind): C {
+  const asked = clientBehind(client, kind) as Partial<ClientInternals> | undefined
+  observed.detach(owners.get(asked?.post ?? client) ?? asked ?? client)
   return client
 }
 

@@ -25,12 +25,18 @@ export function watchSessions(client: object, options: ObserveOptions): () => vo
   const { create, stream } = sessions
   return allOrNone(
     () =>
-      replace(sessions, 'create', (body, ...more) =>
-        create.call(sessions, decidedOn(body, options), ...more),
+      replace(
+        sessions,
+        'create',
+        (body, ...more) => create.call(sessions, decidedOn(body, options), ...more),
+        true,
       ),
     () =>
-      replace(sessions, 'stream', (id, params, ...more) =>
-        stream.call(sessions, id, decidedOn(params, options), ...more),
+      replace(
+        sessions,
+        'stream',
+        (id, params, ...more) => stream.call(sessions, id, decidedOn(params, options), ...more),
+        true,
       ),
   )
 }

@@ -51,5 +51,5 @@ export function observeOpenAI<C extends object>(client: C, options: ObserveOptio
 
 /** Leaves the client as it was before `observeOpenAI`. Calls in flight are watched to their end. */
 export function unobserveOpenAI<C extends object>(client: C): C {
-  return unobserveClient(client)
+  return unobserveClient(client, OPENAI)
 }

@@ -34,7 +34,7 @@ export function watchRunners(client: object, options: ObserveOptions): () => voi
   const completions = (client as { chat?: { completions?: Partial<Completions> } }).chat?.completions
   if (typeof completions?.runTools !== 'function') return () => {}
   const { runTools } = completions
-  return replace(completions as Completions, 'runTools', (params, more) => {
+  const watched: Completions['runTools'] = (params, more) => {
     const runner = runTools.call(completions, params, more)
     if (typeof runner?._runTools === 'function') watchRunner(runner, options)
     else
@@ -42,7 +42,8 @@ export function watchRunners(client: object, options: ObserveOptions): () => voi
         'hookspan cannot see the tools that `runTools()` of this `openai` client runs. Update hookspan.',
       )
     return runner
-  })
+  }
+  return replace(completions as Completions, 'runTools', watched, true)
 }
 
 function watchRunner(runner: Runner, options: ObserveOptions): void {
