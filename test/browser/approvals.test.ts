@@ -39,6 +39,8 @@ it('a person approves, edits and rejects from the page, and the waiting run goes
   await page.waitForSelector('.top .ask')
   expect(await page.locator('.top .asked').textContent()).toBe('1 waiting for you')
   await page.waitForSelector('tr.run .ask')
+  // Also where another tab is in front.
+  expect(await page.title()).toBe('(1) hookspan')
   await looksWell(page, 'approvals-runs')
   await page.click('tr.run a')
   await page.waitForSelector('.waiting .ask')
@@ -70,6 +72,7 @@ it('a person approves, edits and rejects from the page, and the waiting run goes
     .toContain('approved: completed: deleted {"id":4711,"keep":"invoice"}')
   await page.waitForFunction(() => document.querySelector('.run-header .status')?.textContent === 'Done')
   expect(await page.locator('.waiting').count()).toBe(0)
+  await expect.poll(() => page.title()).toBe('(1) clerk · hookspan')
 
   await page.click('.top .ask')
   await page.getByRole('button', { name: 'Edit arguments' }).click()
@@ -88,6 +91,7 @@ it('a person approves, edits and rejects from the page, and the waiting run goes
   await expect.poll(() => page.locator('.outcome.mine').count()).toBe(2)
   await agent.ended
   expect(agent.printed()).toMatch(/rejected: .*it was shipped/)
+  await expect.poll(() => page.title()).toBe('clerk · hookspan')
   expect(problems).toEqual([])
   await page.close()
 })

@@ -101,3 +101,68 @@ it('a page shows what another viewer of the file takes in', async () => {
   await expect.poll(() => list.locator('tr.run').count()).toBe(2)
   await expect.poll(() => list.locator('.store').innerText()).toContain('3 spans')
 })
+
+/** As another tab in front of it makes it; there is none in front of another here. */
+const turn = (page: Page, isHidden: boolean) =>
+  page.evaluate((hidden) => {
+    Object.defineProperty(document, 'hidden', { value: hidden, configurable: true })
+    document.dispatchEvent(new Event('visibilitychange'))
+  }, isHidden)
+
+it('a page that nobody sees asks for nothing, and shows all of it once it is seen', async () => {
+  const viewer = await view()
+  const [behind, front] = [await open(viewer.url), await open(viewer.url)]
+  const asked: string[] = []
+  const connected = behind.waitForRequest('**/api/live?hidden')
+  await turn(behind, true)
+  await connected
+  // What it asks for as it is connected.
+  await post(viewer, otlp([runSpan('done', { traceId: 'a'.repeat(32) })]))
+  await front.locator('tr.run').first().waitFor()
+  behind.on('request', (request) => asked.push(new URL(request.url()).pathname))
+  for (let number = 1; number <= 3; number++) {
+    await post(viewer, otlp([runSpan('done', { traceId: String(number).repeat(32) })]))
+    await expect.poll(() => front.locator('tr.run').count()).toBe(number + 1)
+  }
+  // The size of the store was due already.
+  expect(asked.filter((path) => path !== '/api/status')).toEqual([])
+  await turn(behind, false)
+  await expect.poll(() => behind.locator('tr.run').count()).toBe(4)
+  await post(viewer, otlp([runSpan('done', { traceId: 'b'.repeat(32) })]))
+  await expect.poll(() => behind.locator('tr.run').count()).toBe(5)
+})
+
+it('each page is called by what it shows', async () => {
+  const viewer = await view()
+  const asks = {
+    'gen_ai.input.messages': '[{"role":"user","parts":[{"type":"text","content":"Refund\u202e 7"}]}]',
+  }
+  await post(
+    viewer,
+    otlp([runSpan('done', { attributes: asks }), runSpan('done', { traceId: 'd'.repeat(32) })]),
+  )
+  const page = await open(viewer.url)
+  const titles: string[] = [await page.title()]
+  const two = `${TRACE}/${'d'.repeat(32)}`
+  for (const path of ['/?q=status%3Aok', `/run/${TRACE}`, '/by/tool', `/compare/${two}`, '/nothing']) {
+    await page.goto(viewer.url + path)
+    await page.waitForSelector('main:not([aria-busy])')
+    titles.push(await page.title())
+  }
+  expect(titles).toMatchInlineSnapshot(`
+    [
+      "hookspan",
+      "status:ok · hookspan",
+      "a: Refund⟦RLO⟧ 7 · hookspan",
+      "Tools · hookspan",
+      "Compare: a | a · hookspan",
+      "No such page · hookspan",
+    ]
+  `)
+  // Also without a new document.
+  await page.goto(viewer.url)
+  await page.locator('tr.run a', { hasText: 'Refund' }).click()
+  await expect.poll(() => page.title()).toBe(titles[2])
+  await page.keyboard.press('u')
+  await expect.poll(() => page.title()).toBe(titles[0])
+})

@@ -5,6 +5,7 @@ import { ApprovalsDialog } from './approval-dialog.tsx'
 import { ApprovalsButton, ApprovalsProvider } from './approvals.tsx'
 import { CompareView } from './compare-view.tsx'
 import { useFollowed, useKeys, useLive, useLiveConnection, useSource } from './hooks.ts'
+import { usePageTitle } from './page-title.ts'
 import { Button, Empty } from './parts.tsx'
 import { go, useRoute } from './route.ts'
 import { RunView } from './run-view.tsx'
@@ -73,6 +74,7 @@ function Shell() {
 }
 
 function Nowhere({ path }: { path: string }) {
+  usePageTitle('No such page')
   return (
     <main>
       <Empty title="There is no such page" isPage>

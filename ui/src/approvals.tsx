@@ -3,6 +3,7 @@ import { type ComponentChildren, createContext } from 'preact'
 import { useContext, useEffect, useState } from 'preact/hooks'
 import type { WaitingRequest } from '../../src/viewer/model/approval.ts'
 import { useKeys, useLive, useSource } from './hooks.ts'
+import { useWaitingInTitle } from './page-title.ts'
 
 interface Approvals {
   requests: WaitingRequest[]
@@ -37,6 +38,7 @@ export function ApprovalsProvider({ children }: { children: ComponentChildren })
       setKnown((before) => ({ ...before, error: (error as Error).message }))
     }
   }
+  useWaitingInTitle(known.waiting)
   useLive((event) => {
     if (event.type === 'connected' || event.type === 'approvals') void load()
   })

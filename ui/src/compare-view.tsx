@@ -5,6 +5,7 @@ import { divergenceAt, isDifference, wordsOf } from '../../src/viewer/model/run-
 import type { RunSummary } from '../../src/viewer/model/span.ts'
 import { CompareRow, Delta } from './compare-row.tsx'
 import { useKeys, useLoaded, useSource } from './hooks.ts'
+import { usePageTitle } from './page-title.ts'
 import { Button, Empty, NotComparable, StatusMark, Text } from './parts.tsx'
 import { go, listRoute, pathOf, type Route } from './route.ts'
 import { LongText } from './value.tsx'
@@ -55,6 +56,7 @@ export function CompareView({ route }: { route: Extract<Route, { page: 'compare'
       if (!(event.target as HTMLElement).closest('a, button, summary, select') && cursor >= 0) toggle(cursor)
     },
   })
+  usePageTitle(value ? `Compare: ${value.a.title} | ${value.b.title}` : 'Compare')
   if (error) return <NotComparable why={error} />
   if (!value) return <main class="compare-page" aria-busy="true" />
   const shown = rows

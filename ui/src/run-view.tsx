@@ -8,6 +8,7 @@ import { GraphView } from './graph-view.tsx'
 import { useKeys, useNowUs, useSource } from './hooks.ts'
 import { LintView } from './lint-view.tsx'
 import { useMarks } from './marks.tsx'
+import { usePageTitle } from './page-title.ts'
 import { Empty } from './parts.tsx'
 import { go, keepZoom, listRoute, pathOf, type Route, VIEWS, type View } from './route.ts'
 import { RunHeader } from './run-header.tsx'
@@ -32,6 +33,7 @@ const LEAF_THROUGH = 1_000
 export function RunView({ route }: { route: Extract<Route, { page: 'run' }> }) {
   const source = useSource()
   const { run, error, version } = useRun(route.traceId)
+  usePageTitle([run?.summary.title, run?.summary.inputPreview].filter(Boolean).join(': '))
   const open = run !== undefined && (run.summary.status === 'running' || run.summary.status === 'waiting')
   const nowUs = useNowUs(open)
   const panel = useSplit('hookspan-panel-px', 280)

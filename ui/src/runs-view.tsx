@@ -10,6 +10,7 @@ import { useFollowed, useKeys, useLive, useNowUs, useSource } from './hooks.ts'
 import { keep, readKept } from './kept.ts'
 import { ColumnsMenu, ViewsMenu } from './list-menus.tsx'
 import { useMarks } from './marks.tsx'
+import { usePageTitle } from './page-title.ts'
 import { Button, Empty, Notices } from './parts.tsx'
 import { QueryField } from './query-field.tsx'
 import { go, type ListRoute, pathOf, rememberList } from './route.ts'
@@ -86,6 +87,7 @@ export function RunsView({ route }: { route: ListRoute }) {
     place = { path, selected, scrollTop: frame.current?.scrollTop ?? 0, limit }
   }
   useLayoutEffect(keepPlace, [path, selected, limit])
+  usePageTitle(route.query)
   const runs = value?.runs ?? []
   const snippets = useSnippets(route.query, value)
   const { requests } = useApprovals()

@@ -4,6 +4,7 @@ import { counted, formatWhole } from '../../src/viewer/model/format.ts'
 import { MEASURE_WORDS, type SetMeasure, signed, verdictOf } from '../../src/viewer/model/set-diff.ts'
 import type { Estimate } from '../../src/viewer/model/statistics.ts'
 import { useFollowed, useKeys, useLive, useLoaded, useSource } from './hooks.ts'
+import { usePageTitle } from './page-title.ts'
 import { Empty, Notices } from './parts.tsx'
 import { QueryField } from './query-field.tsx'
 import { go, listRoute, pathOf, type SetsRoute } from './route.ts'
@@ -29,6 +30,7 @@ export function SetsView({ route }: { route: SetsRoute }) {
   useEffect(() => {
     if (a === b) fields.b.current?.focus()
   }, [])
+  usePageTitle(`Compare searches: ${a || 'all runs'} | ${b || 'all runs'}`)
   const list = listRoute()
   useKeys({
     u: () => go(list),

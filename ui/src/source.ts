@@ -225,13 +225,20 @@ class OnlineSource implements Source {
     return (await response.json()) as ApprovalOutcome
   }
 
-  /** Server-sent events by hand: `EventSource` cannot send the token. */
+  /**
+   * Server-sent events by hand: `EventSource` cannot send the token. A page that nobody sees does not hear which runs changed; once it
+   * is seen it is connected anew.
+   */
   live(onEvent: (event: LiveEvent) => void): () => void {
     const stop = new AbortController()
+    let turned = new AbortController()
+    document.addEventListener('visibilitychange', () => turned.abort(), { signal: stop.signal })
     const listen = async () => {
       while (!stop.signal.aborted) {
+        turned = new AbortController()
+        const signal = AbortSignal.any([stop.signal, turned.signal])
         try {
-          const response = await this.#ask('/api/live', { signal: stop.signal })
+          const response = await this.#ask(document.hidden ? '/api/live?hidden' : '/api/live', { signal })
           onEvent({ type: 'connected' })
           let rest = ''
           const reader = response.body!.pipeThrough(new TextDecoderStream()).getReader()
@@ -248,6 +255,7 @@ class OnlineSource implements Source {
           // The viewer went away; it is asked again until it is back.
         }
         if (stop.signal.aborted) return
+        if (turned.signal.aborted) continue
         onEvent({ type: 'disconnected' })
         await new Promise((resolve) => setTimeout(resolve, 1000))
       }

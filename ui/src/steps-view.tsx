@@ -4,6 +4,7 @@ import { counted, formatCost, formatCount, formatDuration } from '../../src/view
 import { branchesOf, type Cell, type RunActs, tableOf } from '../../src/viewer/model/run-steps.ts'
 import { useKeys, useLoaded, useSource } from './hooks.ts'
 import { Icon } from './icons.tsx'
+import { usePageTitle } from './page-title.ts'
 import { Badge, NotComparable, StatusMark, Text } from './parts.tsx'
 import { go, listRoute, pathOf, type Route } from './route.ts'
 
@@ -18,6 +19,7 @@ export function StepsView({ route }: { route: Extract<Route, { page: 'steps' }> 
     u: () => go(listRoute()),
     m: () => go({ ...route, exactly: !route.exactly }, true),
   })
+  usePageTitle(`${counted(route.runs.length, 'run')} by steps`)
   if (error) return <NotComparable why={error} />
   if (!value) return <main class="compare-page" aria-busy="true" />
   const parting = rows.findIndex((cells) => cells.length > 1)

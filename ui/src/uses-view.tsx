@@ -11,6 +11,7 @@ import {
   useTerm,
 } from '../../src/viewer/model/use-columns.ts'
 import { useFollowed, useKeys, useLive, useSource } from './hooks.ts'
+import { usePageTitle } from './page-title.ts'
 import { Empty, Notices, Text } from './parts.tsx'
 import { QueryField } from './query-field.tsx'
 import { go, listRoute, pathOf, rememberList, type UsesRoute } from './route.ts'
@@ -54,6 +55,7 @@ export function UsesView({ route }: { route: UsesRoute }) {
   })
   const isHere = value?.kind === kind
   const { all } = USE_WORDS[kind]
+  usePageTitle(query ? `${all}: ${query}` : all)
   const behind = value
     ? [behindText(value.pending, 'run', 'summed'), behindText(value.indexing, 'span', 'searched')]
     : []

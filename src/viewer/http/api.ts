@@ -275,7 +275,7 @@ export async function handleApi(
     : takeTurns(answering(work), isWanted))
   if ('stream' in reply) {
     response.writeHead(200, { 'content-type': 'text/event-stream', 'cache-control': 'no-store' })
-    context.live.join(response)
+    context.live.join(response, query.has('hidden'))
     return
   }
   const headers: Record<string, string | number> = {

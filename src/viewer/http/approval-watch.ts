@@ -24,7 +24,7 @@ export class ApprovalWatch {
 
   start(): void {
     if (!this.#desk.connected) return
-    this.#timer = setInterval(() => this.#live.watched && void this.look(), EVERY_MS)
+    this.#timer = setInterval(() => this.#live.isOpen && void this.look(), EVERY_MS)
     this.#timer.unref()
   }
 
