@@ -423,9 +423,9 @@ describe('a checkpoint', () => {
     const { op } = startWatched()
     const step = await op.openStep()
     const call = { ...look, args: { amount: 5 } }
-    const atWork = ['call_1', 'call_2'].map((toolCallId) => {
+    const atWork = ['call_1', 'call_2', 'call_3'].map((toolCallId) => {
       const { promise, resolve } = Promise.withResolvers<void>()
-      void step.toolCall({ ...call, toolCallId }, () => {
+      void step.toolCall({ ...call, toolCallId, idempotent: toolCallId === 'call_2' }, () => {
         resolve()
         return new Promise(() => {})
       })
@@ -439,6 +439,7 @@ describe('a checkpoint', () => {
       return Promise.all([
         again.toolCall(call, () => expect.unreachable()),
         again.toolCall({ ...call, toolCallId: 'call_2', idempotent: true }, ({ amount }) => amount),
+        again.toolCall({ ...call, toolCallId: 'call_3', idempotent: true }, () => expect.unreachable()),
       ])
     })
     await rest.op.complete()
@@ -446,6 +447,7 @@ describe('a checkpoint', () => {
     expect(outcomes).toMatchObject([
       { state: 'denied', code: 'execution_unknown' },
       { state: 'completed', result: 5 },
+      { state: 'denied', code: 'execution_unknown' },
     ])
     // What was told before the process died is not told again.
     expect(rest.types().filter((type) => type === 'beforeStep' || type === 'beforeToolCall')).toEqual([])

@@ -20,7 +20,7 @@ export interface ToolCallInit<A = unknown> {
   outputSchema?: unknown
   /**
    * True when the tool may be run twice for one call without harm: then a call that was at work when its process died
-   * is made again by the run that goes on. Else that run is told `execution_unknown`. @default false
+   * is made again by the run that goes on, where it says so, too. Else that run is told `execution_unknown`. @default false
    */
   idempotent?: boolean
   /**
