@@ -11,7 +11,7 @@ const SUBJECTS = {
   'The exporter': 12,
   'Guards never vanish': 17,
   'What was shown is what runs': 11,
-  'Humans, and runs that wait': 17,
+  'Humans, and runs that wait': 19,
   'Observers change nothing': 10,
   'Streams under a gate': 8,
   'The viewer under fire': 9,

@@ -17,7 +17,7 @@ export interface RunParts {
 
 /** A run as it is now, to be gone on with elsewhere. `saved`: what it went on from itself. */
 export function saveRun(
-  operation: ParkedOperation,
+  { gateIds: _withToolsOwn, ...operation }: ParkedOperation,
   { agent, gates = [], hooks, userId, conversationId }: ExecAgentOptions,
   saved: SavedRun | undefined,
   { state, spending, children, callIds, toolNames, kept }: RunParts,

@@ -34,6 +34,7 @@ import { type Disabled, disabledIn } from './run/disabled.ts'
 import { FittedPatterns } from './run/fitted-patterns.ts'
 import type { OperationHost } from './run/operation-core.ts'
 import {
+  assertGatesOf,
   assertOperationId,
   assertOperationInit,
   type LiveParent,
@@ -235,10 +236,16 @@ export class HookDispatcher {
    * @throws HookspanError `DUPLICATE_OPERATION` when an operation of this id runs already; `INVALID_OPTION`,
    * `INVALID_HOOK`, `DUPLICATE_HOOK`, `INVALID_GATE` for a malformed init; `NOT_CAPABLE` when a gate or a mock asks for
    * what the runtime's adapter cannot do; `STATE_CLAIMED` when this process went on from the saved state before and no
-   * store of approvals is asked, which is told at the first step or call. Then nothing was started.
+   * store of approvals is asked, which is told at the first step or call; `INVALID_STATE` when a gate of the run that is to go on
+   * is missing. Then nothing was started.
    */
   startOperation(init: OperationInit = {}): Operation {
     assertOperationInit(init)
+    assertGatesOf(init)
+    return this.#start(init)
+  }
+
+  #start(init: OperationInit): Operation {
     const operationId = init.operationId ?? init.resume?.operationId ?? newOperationId()
     assertOperationId(operationId)
     const existing = this.#records.get(operationId)
@@ -272,7 +279,7 @@ export class HookDispatcher {
       // It is at work in this process yet.
       if (this.#records.get(resume.operationId)?.managed) continue
       StateClaim.cover(resume)
-      endInside(coreOf(operation), resume, (parent) => this.startOperation({ ...parent, resume }).interrupt())
+      endInside(coreOf(operation), resume, (parent) => this.#start({ ...parent, resume }).interrupt())
     }
   }
 

@@ -3,6 +3,7 @@ import { AIMessage, HumanMessage } from '@langchain/core/messages'
 import { fakeModel } from '@langchain/core/testing'
 import { Command, interrupt, MemorySaver } from '@langchain/langgraph'
 import { EXTENDED_HOOK_TYPES, HOOK_TYPES, HookDispatcher } from 'hookspan'
+import { createApprovals } from 'hookspan/approval'
 import { deny, type Gate, mutate, skip } from 'hookspan/gates'
 import { hookspanCallbacks, hookspanMiddleware, runWith } from 'hookspan/langchain'
 import { mock, mockTools } from 'hookspan/mock'
@@ -288,6 +289,33 @@ it("a human whom LangChain's own middleware asks stops the run, which goes on wi
   expect(new Set(events.map(({ operationId }) => operationId)).size).toBe(1)
   expect(events.filter(({ hookType }) => hookType === 'onComplete')).toHaveLength(1)
   expect(dispatcher.stats().operations).toBe(0)
+})
+
+it('a run that goes on is held by the gates that runWith is given then, and by no fewer', async () => {
+  const { dispatcher, events } = dispatcherWith()
+  dispatcher.use(createApprovals({ mode: 'park' }))
+  const { search, execute } = searchTool()
+  const model = fakeModel().respondWithTools(calls('search')).respond(new AIMessage('done'))
+  const agent = createAgent({
+    model,
+    tools: [search],
+    middleware: [hookspanMiddleware({ dispatcher })],
+    checkpointer: new MemorySaver(),
+  })
+  const config = { configurable: { thread_id: 'one' } }
+  const asking = requireHuman({ match: 'search' })
+  const first = (await runWith({ gates: [asking] }, () => agent.invoke(hi(), config))) as {
+    __interrupt__?: { value: unknown }[]
+  }
+  const resume = new Command({ resume: first.__interrupt__?.[0]?.value })
+  await expect(agent.invoke(resume, config)).rejects.toThrow(
+    /held by the gate\(s\) require-human, which are missing/,
+  )
+  const closed: Gate = { ...asking, decide: () => deny('closed') }
+  await runWith({ gates: [closed], userId: 'ann' }, () => agent.invoke(resume, config))
+  expect(execute).not.toHaveBeenCalled()
+  await dispatcher.drain()
+  expect(find(events, 'afterToolCall')).toMatchObject({ outcome: 'denied', reason: 'closed', userId: 'ann' })
 })
 
 describe('a summary', () => {

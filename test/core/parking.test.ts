@@ -35,6 +35,22 @@ describe('a parked operation', () => {
     expect(last(all)).toMatchObject({ totals: { steps: 2, toolCalls: 2 } })
   })
 
+  it.each(['park', 'checkpoint'] as const)('does not go on without its own gates: %s', async (how) => {
+    const held: Gate = { id: 'held', point: 'beforeToolCall', match: 'pay', decide: () => deny('no') }
+    const { op } = startWatched({ gates: [held] })
+    await op.step((step) => step.toolCall({ apiName: 'look', args: {} }, () => 1))
+    const resume = JSON.parse(
+      JSON.stringify(how === 'park' ? op.park({ waitingFor: 'human' }) : op.checkpoint()),
+    )
+    const goOn = (gates?: Gate[]) => new HookDispatcher().startOperation({ resume, ...(gates && { gates }) })
+    expect(() => goOn()).toThrow(
+      expect.objectContaining({ code: 'INVALID_STATE', message: expect.stringContaining('gate(s) held') }),
+    )
+    const resumed = goOn([held])
+    expect(await resumed.toolCall({ apiName: 'pay', args: {} }, never)).toMatchObject({ state: 'denied' })
+    await resumed.complete()
+  })
+
   it('cannot be parked twice, nor after its end', async () => {
     const { op } = startWatched()
     op.park({ waitingFor: 'human' })
@@ -89,7 +105,7 @@ describe('what a run was told before it was parked', () => {
     const { op } = startWatched({ gates: [stop] })
     await op.toolCall({ apiName: 'drop', args: {} }, () => {})
 
-    const { op: resumed } = resumeWatched({ resume: overJson(op) })
+    const { op: resumed } = resumeWatched({ resume: overJson(op), gates: [stop] })
 
     expect(resumed.stopRequested).toMatchObject({ reason: 'never' })
     await expect(resumed.step(() => {})).rejects.toMatchObject({ code: 'RUN_DENIED' })
@@ -157,8 +173,8 @@ describe('a run that ends while calls of it wait for a human', () => {
     const first = startWatched({ gates: [asking], approver: parking })
     const call = { apiName: 'pay', args: {}, toolCallId: 'c1' }
     await first.op.toolCall(call, never)
-    const closed: Gate = { id: 'closed', point: 'beforeToolCall', decide: () => deny('closed') }
-    const { op, events } = resumeWatched({ resume: overJson(first.op), gates: [closed], approver: parking })
+    const gates = [{ ...asking, decide: () => deny('closed') }]
+    const { op, events } = resumeWatched({ resume: overJson(first.op), gates, approver: parking })
     withdrawn.length = 0
 
     expect(await op.toolCall(call, never)).toMatchObject({ state: 'denied', reason: 'closed' })
@@ -170,7 +186,7 @@ describe('a run that ends while calls of it wait for a human', () => {
   it('keeps those that were not taken up when it is parked once more', async () => {
     const first = startWatched({ gates: [asking], approver: parking })
     await first.op.toolCall({ apiName: 'pay', args: {} }, never)
-    const { op } = resumeWatched({ resume: overJson(first.op) })
+    const { op } = resumeWatched({ resume: overJson(first.op), gates: [asking] })
 
     expect(overJson(op).waiting).toMatchObject([{ apiName: 'pay', callKey: 'call-0' }])
   })

@@ -6,7 +6,7 @@ import { HookspanError } from '../../internal/errors.ts'
 import { a, type Fields } from '../../internal/expect.ts'
 import { defined } from '../../internal/objects.ts'
 import { warnOfVersion } from '../peer-range.ts'
-import { runWith } from '../sdk-run/run-with.ts'
+import { runWith, takeRunInit } from '../sdk-run/run-with.ts'
 import { AgentRun, resumedWith, signalOf } from './agent-run.ts'
 import { LANGCHAIN_CAPABILITIES } from './capabilities.ts'
 import type { LcHandler, LcModelRequest, LcRuntime, LcState, LcToolRequest } from './lang-chain.ts'
@@ -73,7 +73,7 @@ class Runs {
     if (left !== undefined) return this.#remember(runtime, left)
     const asked = resumedWith(runtime)
     const start = () => this.#start(runtime, state)
-    return asked === undefined ? start() : runWith({ resume: asked.parked }, start)
+    return asked === undefined ? start() : runWith({ resume: asked.parked, ...takeRunInit() }, start)
   }
 
   #start(runtime: LcRuntime, { messages = [] }: LcState): AgentRun {

@@ -2,7 +2,7 @@ import { assertApprover } from '../../gates/approver.ts'
 import { assertGates } from '../../gates/gate.ts'
 import type { Approver, Gate } from '../../gates/index.ts'
 import type { AgentHook } from '../../hooks/index.ts'
-import type { HookspanError } from '../../internal/errors.ts'
+import { HookspanError } from '../../internal/errors.ts'
 import { a, assertFields, expected, type Fields, required, type Shape, shape } from '../../internal/expect.ts'
 import type { OpenQuestions } from '../humans/open-questions.ts'
 import type { PriceOf } from '../options.ts'
@@ -120,6 +120,17 @@ function isParked(value: unknown): boolean {
     [sequence, stepIndex].every(a.integer(0).fits) &&
     [totals?.steps, totals?.llmCalls, totals?.toolCalls].every(a.integer(0).fits) &&
     [totals?.inputTokens, totals?.outputTokens].every(a.finite.fits)
+  )
+}
+
+/** A guard that held the run before holds what is left of it. @throws HookspanError `INVALID_STATE`. */
+export function assertGatesOf({ resume, gates = [] }: OperationInit): void {
+  const given = new Set(gates.map(({ id }) => id))
+  const missing = resume?.gateIds?.filter((id) => !given.has(id)) ?? []
+  if (missing.length === 0) return
+  throw new HookspanError(
+    'INVALID_STATE',
+    `Run "${resume?.operationId}" was held by the gate(s) ${missing.join(', ')}, which are missing. Give \`gates\` with the same ids.`,
   )
 }
 

@@ -36,6 +36,7 @@ export function parkedOf(core: OperationCore, waitingFor: string): ParkedOperati
     }),
     runKey: core.runKey,
     ...(core.gates.length > 0 && { gates: [...core.gates] }),
+    ...(core.init.gates?.length && { gateIds: core.init.gates.map(({ id }) => id) }),
     ...(core.kept && { kept: true as const }),
     ...defined({ parks: waitingFor === 'checkpoint' ? core.parks : (core.parks ?? 0) + 1 }),
     callCount: core.callCount,

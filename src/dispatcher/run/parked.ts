@@ -41,6 +41,8 @@ export interface ParkedOperation extends OperationInfo {
   readonly parentTraceparent?: string
   /** What gates decided about the run itself, before it was parked. */
   readonly gates?: readonly GateRecord[]
+  /** Ids of the run's own gates: who goes on with it has to give them again. */
+  readonly gateIds?: readonly string[]
   /** The run is saved on its way: a process that dies leaves spans open, which are ended where it goes on. */
   readonly kept?: true
   /** Runs that its tools had begun when it was saved: nobody goes on with them, and who goes on with this one ends them. */
@@ -73,7 +75,7 @@ export interface WaitingCall {
   readonly running?: { readonly args: unknown; readonly approvedBy?: string }
   /**
    * The tool was at work when the state was saved, and nobody knows what it did: its process may have died. It is not
-   * run again, but answered with `execution_unknown`, unless the call says that it is `idempotent`.
+   * run again, but answered with `execution_unknown`, unless the call said, and says, that it is `idempotent`.
    */
   readonly unknown?: true
   /** The tool that was at work was not `idempotent`: whatever the call says now, it acted without the key. */
