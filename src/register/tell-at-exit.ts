@@ -13,7 +13,7 @@ export function tellAtExit(of: { readonly bounds: RunBounds; readonly tracing: F
     const { runs, last } = tracing
     if (runs === 0 || tracing.off) return
     const { HOOKSPAN_RUN_VIEWER: where, HOOKSPAN_RUN_SHOW: show } = process.env
-    const traceId = last?.traceparent?.split('-')[1]
+    const [, traceId, , flags] = last?.traceparent?.split('-') ?? []
     const sent = tracing.tracing?.tracesUrl
     const look =
       where !== undefined && traceId !== undefined && sent?.startsWith(where)
@@ -21,7 +21,9 @@ export function tellAtExit(of: { readonly bounds: RunBounds; readonly tracing: F
           ? `${where}/run/${traceId}`
           : `${show} ${traceId}`
         : sent === undefined
-          ? 'traced by the OpenTelemetry SDK of the program'
+          ? Number.parseInt(flags ?? '0', 16) % 2 === 1
+            ? 'traced by the OpenTelemetry SDK of the program'
+            : 'left out by the sampler of the OpenTelemetry SDK of the program'
           : `sent to ${sent}`
     tell(`${runs === 1 ? '1 run' : `${runs} runs, the last`}: ${look}`)
   })

@@ -122,8 +122,10 @@ export function startTracing(options: StartTracingOptions = {}): Tracing {
   const given = new WeakSet<Plugin>()
   const pluginOf = (own: StartTracingOptions): Plugin => ({
     replaces: (other) => given.has(other),
-    ...tracedBy({ ...own, ...(sdk.logger && { logger: sdk.logger }) }, (span, left) =>
-      sending.handOver(span as unknown as ReadableSpan, left),
+    ...tracedBy(
+      { ...own, ...(sdk.logger && { logger: sdk.logger }) },
+      (span, left) => sending.handOver(span as unknown as ReadableSpan, left),
+      sdk.own,
     ),
     attached: (dispatcher) => exitGuard.watch(dispatcher),
   })

@@ -10,6 +10,7 @@ import { ContentEvents } from './content-events.ts'
 import { lightStarter } from './light/light-tracer.ts'
 import { GenAiMetrics } from './metrics.ts'
 import { resolveTraceOptions, TRACE_FIELDS, type TraceHooksOptions } from './options.ts'
+import type { StartedSdk } from './sdk/types.ts'
 import { currentPlace } from './span-context.ts'
 import { SpanInstrument } from './span-instrument.ts'
 import type { HandOver } from './span-scope.ts'
@@ -32,13 +33,22 @@ export function traceHooks(options: TraceHooksOptions = {}): Plugin {
   return tracedBy(options)
 }
 
-/** The same, for who keeps open spans: told of those that another process ends. */
-export function tracedBy(options: TraceHooksOptions, handOver?: HandOver): Plugin {
+/**
+ * The same, for who keeps open spans: told of those that another process ends.
+ *
+ * @param own where the API has none of them.
+ */
+export function tracedBy(
+  options: TraceHooksOptions,
+  handOver?: HandOver,
+  own: Partial<Pick<StartedSdk, 'tracers' | 'meters'>> = {},
+): Plugin {
   const resolved = resolveTraceOptions(options)
   const version = packageVersion()
   const schema = { schemaUrl: SCHEMA_URLS[resolved.semconv] }
-  const tracer = options.tracer ?? trace.getTracerProvider().getTracer('hookspan', version, schema)
-  const meter = options.meter ?? metrics.getMeter('hookspan', version, schema)
+  const tracer =
+    options.tracer ?? (own.tracers ?? trace.getTracerProvider()).getTracer('hookspan', version, schema)
+  const meter = options.meter ?? (own.meters ?? metrics).getMeter('hookspan', version, schema)
   // Without a meter provider there is nobody to record for.
   const records = meter !== false && meter !== createNoopMeter()
   const recorder = records ? new GenAiMetrics(meter, resolved.semconv) : undefined

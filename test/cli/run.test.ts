@@ -181,6 +181,13 @@ describe('node --import hookspan/register', () => {
     expect(collector.spans).toEqual([])
   })
 
+  it('says that the sampler of that left its runs out', async () => {
+    env.OTEL_TRACES_SAMPLER = 'always_off'
+    const { stderr } = await registered('own-otel-shut.mjs')
+
+    expect(stderr).toContain('1 run: left out by the sampler of the OpenTelemetry SDK of the program')
+  })
+
   it('ends its runs before that is shut down', async () => {
     const { code, stdout } = await registered('own-otel-shut.mjs')
 

@@ -5,7 +5,7 @@ import { requirePeer, requireVia } from '../../internal/require-peer.ts'
 import { propagatorsByEnv, ratioByEnv, samplerNameByEnv, spanLimitsByEnv } from './environment.ts'
 import { LocalContexts } from './local-contexts.ts'
 import { type ResourcesModule, wholeResource } from './resource.ts'
-import type { SdkSettings } from './types.ts'
+import type { SdkSettings, StartedSdk } from './types.ts'
 
 /** Spans alone, at a fraction of the packages. */
 export const SMALL_SDK = '@opentelemetry/sdk-trace'
@@ -37,7 +37,7 @@ interface Instrumentation {
 }
 
 /** What the whole SDK would start, of spans. */
-export function startSmallSdk(settings: SdkSettings): { shutdown(): Promise<void> } {
+export function startSmallSdk(settings: SdkSettings): StartedSdk {
   const sdk = requirePeer<SdkTrace>(SMALL_SDK, 'startTracing()')
   const resources = requireVia<ResourcesModule>(SMALL_SDK, '@opentelemetry/resources')
   const core = requireVia<CoreModule>(SMALL_SDK, '@opentelemetry/core')
@@ -63,6 +63,7 @@ export function startSmallSdk(settings: SdkSettings): { shutdown(): Promise<void
     one.enable?.()
   }
   return {
+    tracers: provider,
     shutdown() {
       for (const one of instrumentations) one.disable?.()
       return provider.shutdown()

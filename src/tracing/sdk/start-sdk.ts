@@ -1,5 +1,12 @@
 import { hostname } from 'node:os'
-import { context, diag, propagation, trace } from '@opentelemetry/api'
+import {
+  context,
+  diag,
+  type MeterProvider,
+  propagation,
+  type TracerProvider,
+  trace,
+} from '@opentelemetry/api'
 import { HookspanError } from '../../internal/errors.ts'
 import { defined } from '../../internal/objects.ts'
 import { packageVersion } from '../../internal/package-version.ts'
@@ -11,14 +18,17 @@ import { besideTraces, tracesEndpoint } from '../export/traces-url.ts'
 import { resolveTraceOptions } from '../options.ts'
 import { operationIdGenerator } from '../trace-ids.ts'
 import { spanLimitsByEnv, tellUnheld } from './environment.ts'
+import { isSdkRegistered, registered, registeredVersion } from './registered-sdk.ts'
 import { type ResourceAttributes, type ResourcesModule, wholeResource } from './resource.ts'
 import { SMALL_SDK, startSmallSdk } from './small-sdk.ts'
-import type { SdkOptions, SdkSettings } from './types.ts'
+import type { SdkOptions, SdkSettings, StartedSdk } from './types.ts'
 
 /** What runs beside the sending of spans. */
 export interface RunningSdk {
   /** Where content goes as events. */
   readonly logger: EventLogger | undefined
+  /** Where the API could not take them: nobody else has them. */
+  readonly own: Pick<StartedSdk, 'tracers' | 'meters'> | undefined
   /** Sends what waits of metrics and logs. Never rejects. */
   forceFlush(): Promise<void>
   shutdown(): Promise<void>
@@ -28,11 +38,18 @@ export interface RunningSdk {
 export interface FoundSdk {
   /** Its package, which brings others along. */
   readonly name: string
-  start(settings: SdkSettings): { shutdown(): Promise<void> }
+  start(settings: SdkSettings): StartedSdk
 }
 
 interface NodeSdkModule {
-  NodeSDK: new (options: Record<string, unknown>) => { start(): void; shutdown(): Promise<void> }
+  NodeSDK: new (
+    options: Record<string, unknown>,
+  ) => {
+    start(): void
+    shutdown(): Promise<void>
+    readonly _tracerProvider?: TracerProvider
+    readonly _meterProvider?: MeterProvider
+  }
 }
 
 interface Flushed {
@@ -83,15 +100,25 @@ export function startSdk(sdk: FoundSdk, sending: SpanExport, options: SdkOptions
     instrumentations: options.instrumentations ?? [],
     metricReader,
   }
-  let running: { shutdown(): Promise<void> }
+  const before = registered()
+  let running: StartedSdk
   try {
     running = sdk.start(settings)
   } catch (error) {
     sending.endAtExit()
     throw error
   }
+  const isRegistered = isSdkRegistered()
+  const own = isRegistered || running.tracers === undefined ? undefined : running
+  if (own !== undefined) {
+    onTrouble(
+      `@opentelemetry/api is here in several versions, and another one (${registeredVersion()}) is the first in this process. ` +
+        'Spans are sent; what tools and instrumentations make is not below them.',
+    )
+  }
   const flushed = [metricReader, logs].filter((one) => one !== undefined) as Flushed[]
   return {
+    own,
     logger: logs?.getLogger('hookspan', packageVersion(), { schemaUrl: SCHEMA_URLS[semconv] }),
     async forceFlush() {
       for (const settled of await Promise.allSettled(flushed.map((one) => one.forceFlush()))) {
@@ -99,10 +126,12 @@ export function startSdk(sdk: FoundSdk, sending: SpanExport, options: SdkOptions
       }
     },
     async shutdown() {
-      // The API keeps the first provider for ever; without this a second startTracing() would get a dead one.
-      trace.disable()
-      context.disable()
-      propagation.disable()
+      // The API keeps the first provider for ever; without this a second startTracing() would get a dead one. What was there
+      // before is somebody else's.
+      const now = registered()
+      if (isRegistered) trace.disable()
+      if (now.contexts && !before.contexts) context.disable()
+      if (now.propagators && !before.propagators) propagation.disable()
       await logs?.shutdown()
       await running.shutdown()
     },
@@ -126,7 +155,7 @@ function resourceOf({ serviceName, resourceAttributes }: SdkOptions): ResourceAt
   }
 }
 
-function startNodeSdk(NodeSDK: NodeSdkModule['NodeSDK'], settings: SdkSettings) {
+function startNodeSdk(NodeSDK: NodeSdkModule['NodeSDK'], settings: SdkSettings): StartedSdk {
   const resources = requireVia<ResourcesModule>(NODE_SDK, '@opentelemetry/resources')
   const { resourceAttributes, metricReader } = settings
   const sdk = new NodeSDK({
@@ -141,7 +170,11 @@ function startNodeSdk(NodeSDK: NodeSdkModule['NodeSDK'], settings: SdkSettings) 
     ...defined({ spanLimits: spanLimitsByEnv() }),
   })
   sdk.start()
-  return sdk
+  return {
+    tracers: sdk._tracerProvider,
+    meters: sdk._meterProvider,
+    shutdown: () => sdk.shutdown(),
+  }
 }
 
 interface LoggerProvider extends Flushed {

@@ -1,3 +1,4 @@
+import type { MeterProvider, TracerProvider } from '@opentelemetry/api'
 import type { ExportOptions } from '../export/start-export.ts'
 import type { TraceHooksOptions } from '../options.ts'
 import type { ResourceAttributes } from './resource.ts'
@@ -9,6 +10,13 @@ export interface SdkSettings {
   readonly idGenerator: unknown
   readonly instrumentations: readonly unknown[]
   readonly metricReader: unknown
+}
+
+/** An SDK that runs. */
+export interface StartedSdk {
+  readonly tracers: TracerProvider | undefined
+  readonly meters?: MeterProvider | undefined
+  shutdown(): Promise<void>
 }
 
 /** What of the options of `startTracing()` an SDK is started by. */
