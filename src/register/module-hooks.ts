@@ -31,9 +31,17 @@ export interface Entry {
  * Hears of the packages that the program loads, by `import` and by `require`. A package's own entry says that it is
  * there, in a line behind its last one; a program that is bundled has no such entry.
  */
-export function watchModules(onLoaded: OnLoaded): void {
+export function watchModules(onLoaded: OnLoaded, onMissed: (name: string) => void): void {
   const entries = new Map<string, Entry>()
+  const met = new Set<string>()
   hear(entries, onLoaded)
+  // What is loaded for this is met by then; what somebody has loaded before us is not loaded again.
+  const watchFor = (url: string, name: string) =>
+    setImmediate(() => {
+      if (met.has(url) || !isParsed(url)) return
+      met.add(url)
+      onMissed(name)
+    })
   // Asked for here: Bun has none, and would not even load a file that imports it.
   Module.registerHooks({
     resolve(specifier, context, next) {
@@ -43,7 +51,11 @@ export function watchModules(onLoaded: OnLoaded): void {
       const name = nameOf(specifier, resolved.url, isProgram)
       const known = name === undefined ? undefined : PACKAGES[name]
       if (name === undefined || known === undefined) return resolved
-      if (known.how !== 'tell') entries.set(resolved.url, { name, bySdk: isSdk(context.parentURL) })
+      if (known.how !== 'tell') {
+        const bySdk = isSdk(context.parentURL)
+        if (!bySdk && !entries.has(resolved.url)) watchFor(resolved.url, name)
+        entries.set(resolved.url, { name, bySdk })
+      }
       // What an SDK loads by itself is the SDK's affair.
       else if (isProgram) tell(`${name} is not attached: ${known.instead} (docs/adapters.md).`)
       return resolved
@@ -52,13 +64,37 @@ export function watchModules(onLoaded: OnLoaded): void {
       const loaded = next(url.endsWith(OWN) ? url.slice(0, -OWN.length) : url, context)
       const { name } = entries.get(url) ?? {}
       if (name === undefined) return loaded
+      met.add(url)
       const source = loaded.source ?? readFileSync(fileURLToPath(url))
       const text = typeof source === 'string' ? source : Buffer.from(source as Uint8Array).toString('utf8')
       const isModule = isUntouched(text, fileURLToPath(url), loaded.format ?? undefined)
       return { ...loaded, source: attached(text, url, name, isModule) }
     },
   })
-  watchCompiled((url) => entries.get(url)?.name)
+  watchCompiled((url) => {
+    const { name } = entries.get(url) ?? {}
+    if (name !== undefined) met.add(url)
+    return name
+  })
+}
+
+/** Whether a module is there. Nothing else in Node tells it of those that are imported; it takes a tenth of a second. */
+function isParsed(url: string): boolean {
+  try {
+    const { Session } = process.getBuiltinModule('node:inspector')
+    const session = new Session()
+    let isThere = false
+    session.connect()
+    session.on('Debugger.scriptParsed', ({ params }) => {
+      isThere ||= params.url === url
+    })
+    session.post('Debugger.enable')
+    session.disconnect()
+    return isThere
+  } catch {
+    // Under `--permission` nobody may look.
+    return false
+  }
 }
 
 /** The text of an entry, with what makes it say that it is there. */

@@ -8,6 +8,7 @@ import { RunBounds } from './run-bounds.ts'
 import { tell } from './tell.ts'
 import { tellAtExit } from './tell-at-exit.ts'
 import { traceFirstRun } from './trace-first-run.ts'
+import { notAttached } from './unattached.ts'
 
 /** What every SDK that the program loads is attached to. */
 const dispatcher = new HookDispatcher()
@@ -23,6 +24,14 @@ tellAtExit({ bounds, tracing })
 
 export function attachLoaded(loaded: Loaded): Loaded['exports'] | undefined {
   return attach(loaded, { dispatcher, bounds })
+}
+
+/** @throws HookspanError `NOT_CAPABLE` where guards were to hold in it. */
+export function missed(name: string): void {
+  notAttached(
+    dispatcher,
+    `${name} is not attached: it was loaded before hookspan. Put --import=hookspan/register before what loads it.`,
+  )
 }
 
 /** @throws HookspanError `INVALID_CONFIG`. */

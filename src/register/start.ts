@@ -49,6 +49,6 @@ await holdGuards().catch((error: unknown) => {
 report(LOADED)
 if (why === undefined) {
   watchRequests()
-  if (bun === undefined) watchModules(onLoaded)
+  if (bun === undefined) watchModules(onLoaded, (name) => runtime().missed(name))
   else watchBun(bun, onLoaded)
 } else tell(`${why}: nothing is attached.`)

@@ -400,6 +400,17 @@ describe('hookspan run', () => {
     expect(stderr).toMatch(/attached openai 7\./)
   })
 
+  it('stands before what NODE_OPTIONS preloads, which may load an SDK', async () => {
+    const NODE_OPTIONS = `--import=${program('past/preload.mjs')}`
+    const { code, stderr } = await runCli(['run', '--', process.execPath, program('chat.mjs')], {
+      env: { ...env, NODE_OPTIONS },
+    })
+
+    expect(code, stderr).toBe(0)
+    expect(spansOf()).toContain('invoke_agent chat.mjs')
+    expect(stderr).not.toContain('not attached')
+  })
+
   it('starts a viewer where nothing listens, and says what shows the run when it has ended', async () => {
     const port = await freePort()
     const db = join(mkdtempSync(join(tmpdir(), 'hookspan-')), 'runs.db')

@@ -40,6 +40,22 @@ it.each([
   },
 )
 
+it('keeps an SDK that was loaded before hookspan from a program with guards, and tells of it in others', async () => {
+  const model = await startScriptedServer({ respond: () => ({ content: 'done' }) })
+  onTestFinished(() => model.close())
+  const env = {
+    ...programEnv(model.baseURL, 'http://127.0.0.1:9'),
+    NODE_OPTIONS: `--import=${at('past/preload.mjs')}`,
+  }
+  const bare = await registered(at('run-tools.mjs'), { env })
+  expect({ code: bare.code, stdout: bare.stdout }, bare.stderr).toEqual({ code: 0, stdout: 'done\n' })
+  expect(bare.stderr).toMatch(/^hookspan: openai is not attached: it was loaded before hookspan\. Put/m)
+
+  const held = await registered(at('run-tools.mjs'), { env, cwd: guarded() })
+  expect({ code: held.code, stdout: held.stdout }, held.stderr).toEqual({ code: 1, stdout: '' })
+  expect(held.stderr).toMatch(/openai is not attached: .* Gate "no-wiping" decides of hookspan.config/)
+})
+
 it.each(['plain', 'typed'])('decides on the %s functions of a ResponsesToolRunner', async (kind) => {
   const ask = { toolCalls: [{ id: 'call_1', name: 'wipe', arguments: { what: 'all' } }] }
   const model = await startScriptedServer({ steps: [ask, { content: 'done' }, ask, { content: 'done' }] })

@@ -57,7 +57,8 @@ function environment(viewer: ViewerInUse, report: string): NodeJS.ProcessEnv {
   const { NODE_OPTIONS, OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT: capture } = process.env
   return {
     ...process.env,
-    NODE_OPTIONS: [NODE_OPTIONS, `--import=${REGISTER}`].filter(Boolean).join(' '),
+    // First, as one of the others may load an SDK.
+    NODE_OPTIONS: [`--import=${REGISTER}`, NODE_OPTIONS].filter(Boolean).join(' '),
     BUN_OPTIONS: bunOptions(),
     [RUN_REPORT]: report,
     ...(viewer.link !== undefined && { HOOKSPAN_RUN_VIEWER: viewer.link }),
