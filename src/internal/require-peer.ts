@@ -47,7 +47,8 @@ function finderOf(name: string): NodeJS.Require {
       if (codeOf(missing) !== 'MODULE_NOT_FOUND') missing = error
     }
   }
-  throw missing
+  // Where no code lies in a file, as in Cloudflare's Workers, nothing is installed either.
+  throw missing ?? Object.assign(new Error(`Cannot find package '${name}'`), { code: 'MODULE_NOT_FOUND' })
 }
 
 /**

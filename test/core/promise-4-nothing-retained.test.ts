@@ -274,6 +274,21 @@ it('leaves nothing on the heap: operations, events, handlers, arguments, results
   expect(report.bytesPerOperation).toBeLessThan(60)
 })
 
+it('what a tool of a run without a signal hangs on its own is kept by no other call', async () => {
+  const op = new HookDispatcher().startOperation()
+  const signals: AbortSignal[] = []
+  for (let call = 0; call < 2; call++) {
+    await op.toolCall({ apiName: 'listens', args: {} }, (_args, context) => {
+      expect(context.signal).toBe(context.signal)
+      signals.push({ ...context }.signal)
+    })
+  }
+  await op.complete()
+
+  expect(signals.map(({ aborted }) => aborted)).toEqual([false, false])
+  expect(signals[0]).not.toBe(signals[1])
+})
+
 it('lets the process end when nothing but observers is left', () => {
   // A timer that holds it would hold it for longer than `run` waits.
   expect(run('exit.ts')).toBe('tool ran: real\n')

@@ -32,8 +32,6 @@ import {
 } from './tool-ending.ts'
 import { contentOf, type ToolOutcome, ToolResult } from './tool-outcome.ts'
 
-const NEVER_ABORTED = new AbortController().signal
-
 /**
  * One tool call, from its gates to its span's end. Never throws for what the tool, a gate or a hook did.
  *
@@ -260,9 +258,13 @@ export class ToolCallRun<A, R> extends ToolCallBracket<A, R> {
   /** @throws what the tool throws before it returns, and what refuses to let it run. */
   #start(fn: ToolFunction<A, R>): unknown {
     assertToolMayRun(this.call)
-    const { signal } = this.core
+    let { signal } = this.core
     const context: ToolRunContext = {
-      signal: signal ?? NEVER_ABORTED,
+      // Of a run without one each call has its own: what tools hang on one for all would be kept for ever.
+      get signal() {
+        signal ??= new AbortController().signal
+        return signal
+      },
       toolCallId: this.call.toolCallId,
       idempotencyKey: idempotencyKeyOf(this.core.info.operationId, this.call.callKey as string),
       traceparent: this.traced.traceparent,
