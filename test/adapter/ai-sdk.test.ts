@@ -145,6 +145,15 @@ describe('with hookspan and without', () => {
     expect(typesOf(events).at(-1)).toBe('onComplete')
   })
 
+  it('refuses agents of a class that makes those of another one, as a tracer may put it there', () => {
+    // As LangSmith's `wrapAISDK()`: what extends the class gets an agent that has nothing of it.
+    const ToolLoopAgent = new Proxy(ai.ToolLoopAgent, {
+      construct: (Agent, args) => new (Agent as new (...args: unknown[]) => object)(...args),
+    })
+    const observed = observeAISDK({ ...ai, ToolLoopAgent }, { dispatcher: new HookDispatcher() })
+    expect(() => new observed.ToolLoopAgent({ model: 'x' })).toThrow('wrap(observeAISDK(ai, ...))')
+  })
+
   it('an agent gives the same UI message stream', async () => {
     const run = async (Agent: typeof ai.ToolLoopAgent) => {
       const agent = new Agent({ id: 'support', model: says(...script()), tools: tools(), maxRetries: 0 })

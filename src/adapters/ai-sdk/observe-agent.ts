@@ -29,6 +29,17 @@ export function observeAgentClass(Agent: SdkAgentClass, host: Host, gateway: unk
     )
   }
   const observed = class extends Agent {
+    constructor(settings: object) {
+      super(settings)
+      // What somebody has put in the place of the class may give an object of another one.
+      if (this instanceof observed) return
+      throw new HookspanError(
+        'NOT_CAPABLE',
+        'The ToolLoopAgent that observeAISDK() was given gives agents of another class, whose tools would run unseen. ' +
+          'Observe the ai package itself, and have what that gives wrapped: wrap(observeAISDK(ai, ...)).',
+      )
+    }
+
     override async generate(params: SdkArguments): Promise<unknown> {
       const run = beginRun(host, params ?? {}, this.id)
       return generated(run, () => {
