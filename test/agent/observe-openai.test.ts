@@ -311,6 +311,18 @@ describe.each([
     expect(Object.hasOwn(unobserveOpenAI(proxy), 'post')).toBe(false)
   })
 
+  it('makes a call that is not waited for, and is sent when its run has ended, a run of its own', async () => {
+    const { client, dispatcher, tree, after } = observed({ content: 'a' })
+    const op = dispatcher.startOperation({ agentName: 'hasty' })
+    const call = op.run(() => client.chat.completions.create(ask))
+    await op.complete()
+
+    expect((await call).choices[0]?.message.content).toBe('a')
+    await settled(dispatcher)
+    expect(after).toHaveLength(1)
+    expect(tree.lines()).toEqual(['invoke_agent hasty', 'invoke_agent -', '  chat gpt-4o'])
+  })
+
   it('is the client behind a proxy that gives its methods traced', async () => {
     const { client, dispatcher, tree } = observed({ content: 'a' })
     unobserveOpenAI(client)

@@ -136,13 +136,20 @@ function patch(client: ClientInternals, options: ObserveOptions, kind: ClientKin
   )
 }
 
-/** Where the call belongs is told by the code that makes it, not by whatever runs when the request is sent. */
-function makerFrom(
+/**
+ * Where the call belongs is told by the code that makes it, not by whatever runs when the request is sent. A run that has
+ * ended by then has no calls any more: the call is one outside of any, as it is when it is made a moment later.
+ */
+function makerFrom(options: ObserveOptions, api: Pick<ObservedApi, 'compacts'>): ObservedMaker {
+  const calls = currentCalls()
+  const outside = makerOutside(options, api)
+  return calls === undefined ? outside : (request) => (calls.over ? outside(request) : calls)
+}
+
+function makerOutside(
   options: ObserveOptions,
   { compacts = false }: Pick<ObservedApi, 'compacts'>,
 ): ObservedMaker {
-  const calls = currentCalls()
-  if (calls !== undefined) return () => calls
   const { operation, operationOf } = options
   if (operation !== undefined && !operation.ended) {
     const given = new SafeOperation(operation)

@@ -35,6 +35,11 @@ export class SafeCalls {
     this.failures = new Failures(calls && coreOf(calls))
   }
 
+  /** Nothing can be called from here any more: the run has ended. */
+  get over(): boolean {
+    return this.failures.core?.ended === true
+  }
+
   #opened<C>(open: (calls: CallMaker) => C): C | undefined {
     const calls = this.#calls
     return calls && this.failures.quietly(() => open(calls))
