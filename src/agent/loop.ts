@@ -34,8 +34,9 @@ export async function runLoop(parts: LoopParts): Promise<CompletionReason | 'wai
     await compactor?.compactWhenDue(op, state).catch(() => {})
     await op.openStep()
   }
-  // A turn that was begun in another process ends first: of its calls there may be spans below which something was exported.
-  let begun = parts.goesOn === 'in step' && state.pending.length > 0
+  // A turn that was begun in another process ends first, whatever it has spent: a human may have said yes to a call of it. Where it
+  // is aborted, too, if it was kept: of its calls there may be spans below which something was exported.
+  let begun = state.pending.length > 0 && (parts.goesOn === 'in step' || !op.signal?.aborted)
   for (;;) {
     const over = begun && !op.stopRequested ? undefined : endOf(parts)
     if (over !== undefined) return over

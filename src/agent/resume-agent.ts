@@ -102,8 +102,7 @@ function prepared(saved: SavedRun, rest: Rest): { asked: ExecAgentOptions; share
       `The saved run is agent "${saved.agentName}"'s, and cannot be resumed by "${agent.name}".`,
     )
   }
-  assertGatesOf(saved, asked)
-  assertToolsOf(saved, agent)
+  assertFits(saved, asked)
   return { asked, shared: sharedOf(asked) }
 }
 
@@ -131,8 +130,30 @@ async function goOn(saved: SavedRun, rest: Rest): Promise<AgentRun> {
   }
 }
 
+/** What the run was begun with is there, also of each sub-agent whose run goes on. */
+function assertFits(saved: SavedRun, { agent, gates }: Pick<ExecAgentOptions, 'agent' | 'gates'>): void {
+  assertApiOf(saved, agent)
+  assertGatesOf(saved, { agent, gates: gates ?? [] })
+  assertToolsOf(saved, agent)
+  for (const child of Object.values(saved.children)) {
+    const subAgent = agent.subAgents?.find(({ name }) => name === child.agentName)
+    if (subAgent !== undefined) assertFits(child, { agent: subAgent })
+  }
+}
+
+/** Each has messages of its own shape, which the model of the other would refuse once the tools have run. */
+function assertApiOf({ api, agentName }: SavedRun, agent: Agent): void {
+  const now = agent.api ?? 'chat'
+  if (api === undefined || api === now) return
+  throw new HookspanError(
+    'INVALID_STATE',
+    `The run of agent "${agentName}" was begun with \`api: '${api}'\`, and is to go on with '${now}', which cannot read its ` +
+      'messages. Nothing was run.',
+  )
+}
+
 /** A call that is open was made to a tool that the model knew: what would come of it without one, nobody can say. */
-function assertToolsOf({ loop, toolNames = [], children }: SavedRun, agent: Agent): void {
+function assertToolsOf({ loop, toolNames = [] }: SavedRun, agent: Agent): void {
   const { pending = [], told = [] }: Partial<LoopState> = loop
   const { name, tools = [], subAgents = [] } = agent
   const given = new Set([...tools, ...subAgents].map((tool) => tool.name))
@@ -146,10 +167,6 @@ function assertToolsOf({ loop, toolNames = [], children }: SavedRun, agent: Agen
         'one of that name that says what is to be done now. Nothing was run.',
     )
   }
-  for (const child of Object.values(children)) {
-    const subAgent = subAgents.find((one) => one.name === child.agentName)
-    if (subAgent !== undefined) assertToolsOf(child, subAgent)
-  }
 }
 
 /** Whoever went on from the state without `resumeAgent` tells less. */
@@ -162,23 +179,18 @@ function cameOfIt({ error: _error, ...run }: AgentRun): Omit<AgentRun, 'error'> 
   return run.status === 'error' || run.reason === 'interrupted' ? undefined : run
 }
 
-/** A guard that held the run before must hold what is left of it; so must one of a sub-agent whose run goes on. */
+/** A guard that held the run before must hold what is left of it. */
 function assertGatesOf(
-  { gateIds = [], children, agentName }: SavedRun,
-  { agent, gates = [] }: Pick<ExecAgentOptions, 'agent' | 'gates'>,
+  { gateIds = [], agentName }: SavedRun,
+  { agent, gates }: Required<Pick<ExecAgentOptions, 'agent' | 'gates'>>,
 ): void {
   const given = new Set([...gates, ...(agent.gates ?? [])].map(({ id }) => id))
   const missing = gateIds.filter((id) => !given.has(id))
-  if (missing.length > 0) {
-    throw new HookspanError(
-      'INVALID_STATE',
-      `The run of agent "${agentName}" was held by the gate(s) ${missing.join(', ')}, which are missing. Give \`gates\` with the same ids.`,
-    )
-  }
-  for (const child of Object.values(children)) {
-    const subAgent = agent.subAgents?.find(({ name }) => name === child.agentName)
-    if (subAgent !== undefined) assertGatesOf(child, { agent: subAgent })
-  }
+  if (missing.length === 0) return
+  throw new HookspanError(
+    'INVALID_STATE',
+    `The run of agent "${agentName}" was held by the gate(s) ${missing.join(', ')}, which are missing. Give \`gates\` with the same ids.`,
+  )
 }
 
 /** The hooks that are given, and those of the run that the dispatcher knows by name. */

@@ -62,6 +62,8 @@ export interface SavedRun {
   readonly operation: ParkedOperation
   readonly loop: LoopState
   readonly spending: SavedSpending
+  /** Whose shape its messages have. */
+  readonly api?: 'chat' | 'responses'
   /** The tools that the model knew: one that has a call open is needed to go on. */
   readonly toolNames?: readonly string[]
   /** Of a run with `checkpoint`: it goes on from the store, where it is never older than here. */

@@ -32,6 +32,7 @@ export function saveRun(
     agentName: agent.name,
     hookIds: (hooks ?? []).map((hook) => (typeof hook === 'string' ? hook : hook.id)),
     gateIds: [...gates, ...(agent.gates ?? [])].map(({ id }) => id),
+    api: agent.api ?? 'chat',
     toolNames,
     ...(kept && { kept }),
     operation,

@@ -304,6 +304,32 @@ describe('resumeAgent', () => {
     expect(await run(16)).toMatchObject({ reason: 'denied', denial: { code: 'budget_exceeded' } })
   })
 
+  it.each([
+    ['its model has spent the limit', { maxCostUsd: 1 }],
+    ['the limit is lower now', {}],
+  ])('makes the calls of its turn that a human has approved, though %s', async (_why, before) => {
+    ran.length = 0
+    const path = `${folder()}/a.db`
+    const [first, second] = [processOf(path), processOf(path)]
+    const options = { client: asksFor(50), priceOf: () => 2 }
+    const { state } = await execAgent({
+      ...options,
+      agent: { ...support, ...before },
+      prompt: 'p',
+      dispatcher: first.dispatcher,
+    })
+    await answerAll(second.store, () => ({ decision: 'approve' }))
+    const agent = { ...support, maxCostUsd: 1 }
+    const run = await resumeAgent({
+      ...options,
+      agent,
+      state: state as SavedRun,
+      dispatcher: second.dispatcher,
+    })
+    expect(run).toMatchObject({ status: 'done', reason: 'cost_limit' })
+    expect(ran).toEqual([{ amount: 50 }])
+  })
+
   it('resumes a sub-agent that waits, in the run of its caller', async () => {
     ran.length = 0
     const path = `${folder()}/a.db`
@@ -385,6 +411,9 @@ describe('resumeAgent', () => {
     await fails({ ...state, version: 2 }, 'this hookspan reads version 1')
     await fails({ ...state, loop: 1 }, 'expected `loop`')
     await fails(state, 'cannot be resumed by "other"', { agent: { ...support, name: 'other' } })
+    await fails(state, "begun with `api: 'chat'`, and is to go on with 'responses'", {
+      agent: { ...support, api: 'responses' },
+    })
     await fails(state, 'observed by the hook(s) mine', { hooks: [] })
     await fails(`{"__proto__":{}}`, '__proto__')
   })
