@@ -67,10 +67,16 @@ function noStore(given: string): HookspanError {
   )
 }
 
+/** Ends a run of a store that keeps nothing of it any more, whatever its agent is now: nothing of it is run. */
+export function endAgent(store: CheckpointStore, options: ResumeAgentOptions): Promise<AgentRun> {
+  return goOnFromStore(store, options, true)
+}
+
 /** The store's is never older than a `state` of the same run. */
 async function goOnFromStore(
   store: CheckpointStore,
   { state, operationId, ...rest }: ResumeAgentOptions,
+  ends = false,
 ): Promise<AgentRun> {
   const id = operationId ?? (state === undefined ? undefined : readSavedRun(state).operation.operationId)
   if (id === undefined) {
@@ -78,7 +84,7 @@ async function goOnFromStore(
   }
   const { log, saved } = await RunLog.resume(store, id)
   return log.hold(async (checkpoint) => {
-    const { asked, shared } = prepared(saved, rest)
+    const { asked, shared } = prepared(saved, rest, ends)
     log.asksHumans = asksHumans(asked, shared)
     // Nobody else has it: the store sees to that.
     StateClaim.cover(saved.operation)
@@ -91,11 +97,12 @@ async function goOnFromStore(
 }
 
 /** @throws HookspanError `INVALID_STATE` for code that is not what the run was begun with. */
-function prepared(saved: SavedRun, rest: Rest): { asked: ExecAgentOptions; shared: Shared } {
+function prepared(saved: SavedRun, rest: Rest, ends = false): { asked: ExecAgentOptions; shared: Shared } {
   const { agent } = rest
-  const hooks = hooksOf(saved, rest)
-  const asked: ExecAgentOptions = { ...rest, hooks, messages: saved.loop.messages }
+  const hooks = ends ? rest.hooks : hooksOf(saved, rest)
+  const asked: ExecAgentOptions = { ...rest, ...(hooks && { hooks }), messages: saved.loop.messages }
   assertOptions(asked)
+  if (ends) return { asked, shared: sharedOf(asked) }
   if (agent.name !== saved.agentName) {
     throw new HookspanError(
       'INVALID_STATE',

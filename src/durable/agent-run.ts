@@ -1,6 +1,7 @@
 import { invalidCheckpoint } from '../agent/checkpoint/record.ts'
 import type { AgentRun, CheckpointStore, ExecAgentOptions } from '../agent/index.ts'
 import { execAgent, resumeAgent } from '../agent/index.ts'
+import { endAgent } from '../agent/resume-agent.ts'
 import { leftRun } from '../gates/left-run.ts'
 import { MAX_TIMER_MS } from '../internal/async.ts'
 import { errorMessage, errorType, HookspanError } from '../internal/errors.ts'
@@ -56,28 +57,29 @@ export class LiveRun implements Live<string, DurableRun> {
     options: AgentRunOptions,
     operationId: string,
     input: DurableInput,
-    { kept, endsAt }: SegmentInput<string>,
+    { kept, endsAt, cancelled }: SegmentInput<string>,
   ) {
     this.position = kept.length
     if (kept.some((record: unknown) => typeof record !== 'string')) {
       throw invalidCheckpoint(
-        `it is of a function, and \`agent\` is one that execAgent runs now. Bring the code back that began the run, or cancel it`,
+        `it is of a function, and \`agent\` is one that execAgent runs now. Bring the code back that began the run`,
       )
     }
     const signal = AbortSignal.any([this.#stop.signal, this.#lost.signal])
     const shared = { ...options, operationId, checkpoint: this.#store(kept), signal }
     if (endsAt !== undefined) this.#endAt(endsAt)
-    this.#ended =
-      kept.length === 0
-        ? execAgent({ ...shared, ...input })
-        : resumeAgent({
-            ...shared,
-            ...defined({
-              userId: input.userId,
-              conversationId: input.conversationId,
-              attributes: input.attributes,
-            }),
-          })
+    // Before it goes on: nothing of it is to be run any more.
+    if (cancelled) this.stop('cancel')
+    const goesOn = {
+      ...shared,
+      ...defined({
+        userId: input.userId,
+        conversationId: input.conversationId,
+        attributes: input.attributes,
+      }),
+    }
+    if (kept.length === 0) this.#ended = execAgent({ ...shared, ...input })
+    else this.#ended = cancelled ? endAgent(shared.checkpoint, goesOn) : resumeAgent(goesOn)
     this.#ended
       .catch(() => {})
       .finally(() => {

@@ -1,10 +1,13 @@
 /** A durable loop that goes on with other code than it was begun with. */
 import { setTimeout as delay } from 'node:timers/promises'
 import { HookDispatcher } from 'hookspan'
+import type { Agent } from 'hookspan/agent'
+import { deny } from 'hookspan/gates'
 import { expect, it } from 'vitest'
 import type { DurableLoop, LoopRun } from '../../src/durable/loop-run.ts'
-import { DURABLE_FIELDS } from '../../src/durable/options.ts'
+import { DURABLE_FIELDS, type DurableAgentOptions } from '../../src/durable/options.ts'
 import { DurableRuns } from '../../src/durable/runs.ts'
+import { statelessModel } from '../support/stateless-model.ts'
 import { Journal, MemoryEngine } from './durable-model/engine.ts'
 
 const never = () => new Promise<never>(() => {})
@@ -12,7 +15,11 @@ const never = () => new Promise<never>(() => {})
 /** One run, in processes that come and go: the first ones die behind a record. */
 function runOf() {
   const journal = new Journal()
-  const attempt = async (agent: (run: LoopRun) => Promise<unknown>, diesAfter?: number) => {
+  const attempt = async (
+    agent: Agent | ((run: LoopRun) => Promise<unknown>),
+    diesAfter?: number,
+    more: Partial<DurableAgentOptions> = {},
+  ) => {
     const died = Promise.withResolvers<'died'>()
     let records = 0
     const engine = new MemoryEngine(journal, {
@@ -27,9 +34,9 @@ function runOf() {
       suspend: () => {},
       hasLost: () => false,
     })
-    const options = { name: 'shop', dispatcher: new HookDispatcher(), agent: agent as DurableLoop }
+    const options = { name: 'shop', dispatcher: new HookDispatcher(), agent: agent as DurableLoop, ...more }
     const runs = DurableRuns.of(options, DURABLE_FIELDS, () => undefined)
-    return Promise.race([runs.run(engine, 'run-1', {}), died.promise])
+    return Promise.race([runs.run(engine, 'run-1', { prompt: 'go' }), died.promise])
   }
   return { journal, attempt }
 }
@@ -112,4 +119,40 @@ it('ends when it is cancelled, whatever code there is now', async () => {
     expect(await attempt(loop(name, model))).toMatchObject({ reason: 'interrupted', endedBy: 'cancel' })
     expect(ran).toEqual(['refund'])
   }
+})
+
+const held = { id: 'held', point: 'beforeToolCall', match: 'pay', decide: () => deny('no') } as const
+
+it('of its own gates goes on with none fewer, and ends without them when it is cancelled', async () => {
+  const { journal, attempt } = runOf()
+  const loop = async (run: LoopRun) => {
+    await ask(run)
+    return run.step(async (step) => (await step.toolCall({ apiName: 'pay', args: {}, run: () => 1 })).state)
+  }
+  expect(await attempt(loop, 1, { gates: [held] })).toBe('died')
+  await expect(attempt(loop)).rejects.toMatchObject({ code: 'INVALID_STATE', message: /gate\(s\) held/ })
+  journal.cancel()
+  expect(await attempt(loop)).toMatchObject({ reason: 'interrupted', endedBy: 'cancel' })
+})
+
+it('an agent whose tool, gate and name are others goes on with none of it, and ends when it is cancelled', async () => {
+  const ran: string[] = []
+  const agent = (...names: string[]): Agent => ({
+    name: 'shop',
+    model: 'stateless',
+    tools: names.map((name) => ({ name, execute: () => ran.push(name) })),
+  })
+  const client = statelessModel((messages) =>
+    messages.some(({ role }) => role === 'tool')
+      ? { content: 'done' }
+      : { calls: [{ id: 'p', name: 'pay', args: {} }] },
+  )
+  const options = { client, priceOf: () => 0 }
+  const { journal, attempt } = runOf()
+  expect(await attempt(agent('pay'), 1, { ...options, gates: [{ ...held, match: 'look' }] })).toBe('died')
+  await expect(attempt(agent('look'), undefined, options)).rejects.toMatchObject({ code: 'INVALID_STATE' })
+  journal.cancel()
+  const ended = await attempt({ ...agent('look'), name: 'other' }, undefined, options)
+  expect(ended).toMatchObject({ reason: 'interrupted', endedBy: 'cancel' })
+  expect(ran).toEqual([])
 })

@@ -79,7 +79,7 @@ export class LiveLoop implements Live<LoopRecord, LoopOutcome>, LoopKeeper {
     this.#stop = new AbortController()
     const last = kept.at(-1)
     this.#goesOn = last !== undefined
-    this.#op = this.#start(last?.saved, input)
+    this.#op = this.#start(last?.saved, input, cancelled)
     Inside.keep(this.core, () => this.keep('inside of a tool', { name: 'inside' }))
     this.steps = new LoopSteps(this.#op, last?.turn)
     if (endsAt !== undefined) this.#endAt(endsAt)
@@ -92,7 +92,7 @@ export class LiveLoop implements Live<LoopRecord, LoopOutcome>, LoopKeeper {
     )
   }
 
-  #start(saved: ParkedOperation | undefined, input: unknown): Operation {
+  #start(saved: ParkedOperation | undefined, input: unknown, ends = false): Operation {
     const { dispatcher, idempotentTools: _run, ...shared } = this.#options
     const { signal } = this.#stop
     if (saved === undefined) {
@@ -101,9 +101,12 @@ export class LiveLoop implements Live<LoopRecord, LoopOutcome>, LoopKeeper {
       op.checkpoint()
       return op
     }
+    const { gateIds: _held, ...ended } = saved
+    // One that is to end does so without its gates, too: there is nothing for them to hold.
+    const resume = ends ? ended : saved
     // The engine lets one process have the run.
-    StateClaim.cover(saved)
-    return dispatcher.startOperation({ ...shared, signal, resume: saved })
+    StateClaim.cover(resume)
+    return dispatcher.startOperation({ ...shared, signal, resume })
   }
 
   get position(): number {

@@ -87,7 +87,7 @@ export function readRecords(kept: readonly unknown[]): readonly LoopRecord[] {
     const where = `record ${index + 1} of ${kept.length}`
     if (typeof record === 'string') {
       throw invalidCheckpoint(
-        `${where} is of an agent that execAgent runs, and \`agent\` is a function now. Bring the code back that began the run, or cancel it`,
+        `${where} is of an agent that execAgent runs, and \`agent\` is a function now. Bring the code back that began the run`,
       )
     }
     if (!isRecord(record) || !isRecord(record.entries) || !isRecord(record.saved))
