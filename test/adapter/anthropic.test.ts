@@ -522,6 +522,34 @@ describe('a tool runner of an observed client', () => {
     })
   })
 
+  it.each([
+    ['set', (tool: object, run: unknown) => Object.assign(tool, { run })],
+    ['defined', (tool: object, run: unknown) => Object.defineProperty(tool, 'run', { value: run })],
+  ])('runs a tool once whose body somebody wraps in the runner: %s', async (_, put) => {
+    const { client, dispatcher, tree } = observed(SEARCH, DONE)
+    const ran: string[] = []
+    const tool = search(() => {
+      ran.push('own')
+      return 'found 3'
+    })
+    const runner = loop(client, tool)
+    // As Sentry does.
+    const [watched] = (runner as unknown as { params: { tools: { run: (...args: unknown[]) => unknown }[] } })
+      .params.tools
+    if (watched === undefined) throw new Error('The runner has no tool.')
+    const { run } = watched
+    put(watched, (...args: unknown[]) => {
+      ran.push('theirs')
+      return run(...args)
+    })
+    await runner
+    await dispatcher.drain()
+
+    expect(ran).toEqual(['theirs', 'own'])
+    expect(tool.run()).toBe('found 3')
+    expect(tree.lines()).toContain('    execute_tool search')
+  })
+
   it('has its gates in a copy of the client, too, that somebody makes to wrap its calls', async () => {
     const { client, dispatcher } = observed(SEARCH, DONE)
     dispatcher.use({ name: 'careful', gates: [toolPolicy({ deny: ['search'] })] })
