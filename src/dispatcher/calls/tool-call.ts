@@ -258,13 +258,10 @@ export class ToolCallRun<A, R> extends ToolCallBracket<A, R> {
   /** @throws what the tool throws before it returns, and what refuses to let it run. */
   #start(fn: ToolFunction<A, R>): unknown {
     assertToolMayRun(this.call)
-    let { signal } = this.core
+    const { signal } = this.core
     const context: ToolRunContext = {
       // Of a run without one each call has its own: what tools hang on one for all would be kept for ever.
-      get signal() {
-        signal ??= new AbortController().signal
-        return signal
-      },
+      signal: signal ?? new AbortController().signal,
       toolCallId: this.call.toolCallId,
       idempotencyKey: idempotencyKeyOf(this.core.info.operationId, this.call.callKey as string),
       traceparent: this.traced.traceparent,
