@@ -12,6 +12,7 @@ import {
   type Gate,
   type GateContext,
   runsElsewhere,
+  type TreeTotals,
 } from './gate.ts'
 import { runGate } from './run-gate.ts'
 
@@ -81,6 +82,8 @@ export interface ChainOptions {
   /** `chain`: mutations pass on. `firstDecision`: the first answer that is not `proceed` ends it (Dapr's rule). */
   readonly composition?: 'chain' | 'firstDecision'
   readonly signal?: AbortSignal
+  /** Asked anew for each gate, in the place of the context's: one before it may have waited for hours. */
+  totals?(): TreeTotals
   /** Told of each decision as it falls. */
   onDecision?(record: GateRecord): void
   /** Lets a gate run inside a scope of its own, for tracing. */
@@ -281,10 +284,10 @@ async function verdictOf(
   gate: Gate,
   ctx: ChainContext,
   shown: Shown,
-  { signal, view = PLAIN }: ChainOptions,
+  { signal, view = PLAIN, totals = () => ctx.totals }: ChainOptions,
 ): Promise<GateVerdict> {
   const startedAt = performance.now()
-  const answer = await runGate(gate, { ...ctx, ...shown }, signal)
+  const answer = await runGate(gate, { ...ctx, ...shown, totals: totals() }, signal)
   const { point } = ctx
   const { payload } = shown
   const durationMs = performance.now() - startedAt

@@ -25,14 +25,28 @@ export function requestContent(request: LlmRequest): RequestContent {
   const read = partReader(format)
   const items = typeof given === 'string' || asObject(given) !== undefined ? [given] : asList(given)
   const converted = items.map((item) => convertedOf(item, format, read))
-  return {
-    // Asked for where the JSON does not do: of most requests that alone is written.
-    get messages() {
-      return converted.map(({ message }) => message)
-    },
-    messagesJson: (maxBytes = Number.POSITIVE_INFINITY) => joined(converted, maxBytes),
-    systemInstructions: partsOf(instructions, read),
-    toolDefinitions: toolDefinitions(request, format),
+  return new ConvertedRequest(converted, partsOf(instructions, read), toolDefinitions(request, format))
+}
+
+class ConvertedRequest implements RequestContent {
+  readonly systemInstructions: readonly MessagePart[]
+  readonly toolDefinitions: readonly Loose[]
+  readonly #converted: readonly Converted[]
+  readonly messagesJson = (maxBytes = Number.POSITIVE_INFINITY) => joined(this.#converted, maxBytes)
+
+  constructor(
+    converted: readonly Converted[],
+    systemInstructions: readonly MessagePart[],
+    toolDefinitions: readonly Loose[],
+  ) {
+    this.#converted = converted
+    this.systemInstructions = systemInstructions
+    this.toolDefinitions = toolDefinitions
+  }
+
+  /** Asked for where the JSON does not do: of most requests that alone is written. */
+  get messages(): readonly ChatMessage[] {
+    return this.#converted.map(({ message }) => message)
   }
 }
 

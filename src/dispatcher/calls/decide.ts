@@ -29,14 +29,12 @@ export async function decide(
     ...core.info,
     ...where,
     ...(traceparent !== undefined && { traceparent }),
-    // Read anew for each gate: one before it may have waited for hours.
-    get totals() {
-      return core.tree.totals
-    },
+    totals: core.tree.totals,
     state: core.tree.state,
   }
   const result = await runChain(gates, ctx, payload, {
     composition: core.host.composition,
+    totals: () => core.tree.totals,
     ...(point === 'afterToolCall' && { view: RESULT_VIEW }),
     ...(core.signal && { signal: core.signal }),
     ask: (approval, asked, gate) => {
