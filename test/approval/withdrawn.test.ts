@@ -225,6 +225,27 @@ describe('a run that is parked', () => {
     },
   )
 
+  it('runs what a human saw, whatever the saved state says that was', async () => {
+    const path = `${folder()}/a.db`
+    const before = desk({ store: sqliteStore({ path }), mode: 'park' })
+    await before.call({ id: 1 })
+    const { id } = await pending(before.approvals)
+    const parked = JSON.stringify(before.op.park({ waitingFor: 'human' }))
+    await before.approvals.respond(id, { decision: 'approve' })
+    await before.approvals.close()
+    const after = createApprovals({ store: sqliteStore({ path }), mode: 'park' })
+    onTestFinished(() => after.close())
+    const dispatcher = new HookDispatcher()
+    dispatcher.use(after)
+    dispatcher.use({ name: 'human', gates: [requireHuman()] })
+    const resume = JSON.parse(parked.replace('"args":{"id":1}', '"args":{"id":666}'))
+    expect(resume.waiting[0].request.args).toEqual({ id: 666 })
+    const op = dispatcher.startOperation({ resume })
+    const call = { apiName: 'delete_order', args: { id: 1 }, toolCallId: 't1' }
+    expect(await op.toolCall(call, (args) => args)).toMatchObject({ state: 'completed', result: { id: 1 } })
+    await op.complete()
+  })
+
   it('holds each call to its own answer, where another of its batch was answered for all further ones', async () => {
     const path = `${folder()}/a.db`
     const calls = ['t1', 't2', 't3', 't4'].map((toolCallId) => ({

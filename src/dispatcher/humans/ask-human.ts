@@ -54,7 +54,8 @@ export async function askHuman(core: OperationCore, question: Question): Promise
     }
   }
   if (resumed !== undefined && parked !== undefined) parked.request = undefined
-  const asked = resumed ?? request
+  // With the arguments of the call itself: those in a saved state may have been changed, beside the digest that the answer is for.
+  const asked = resumed === undefined ? request : { ...resumed, args: request.args }
   const human = new AskedHuman(core, question, request, resumed)
   if (call !== undefined) call.deciding = human
   const { signal, release } = joinSignals(core.signal, human.withdrawn)
