@@ -5,6 +5,7 @@ import * as ai from 'ai'
 import { MockEmbeddingModelV4, MockLanguageModelV4, MockRerankingModelV4 } from 'ai/test'
 import { EXTENDED_HOOK_TYPES, HOOK_TYPES, HookDispatcher } from 'hookspan'
 import { observeAISDK, parkedRun, runWith } from 'hookspan/ai-sdk'
+import { createApprovals } from 'hookspan/approval'
 import { deny, type Gate, mutate, skip } from 'hookspan/gates'
 import { mock, mockTools } from 'hookspan/mock'
 import { requireHuman, toolPolicy } from 'hookspan/policies'
@@ -632,6 +633,42 @@ describe("the SDK's own approvals", () => {
     expect(execute).not.toHaveBeenCalled()
   })
 })
+
+it.each(['generateText', 'streamText'] as const)(
+  'a run that goes on before anybody has answered leaves the question open, and goes on once somebody has: %s',
+  async (how) => {
+    const approvals = createApprovals({ mode: 'park' })
+    const { dispatcher, events } = dispatcherWith(requireHuman({ match: 'search' }))
+    dispatcher.use(approvals)
+    const { generateText, streamText } = observeAISDK(ai, { dispatcher })
+    const { search, execute } = searchTool()
+    const messages: ai.ModelMessage[] = [{ role: 'user', content: 'go' }]
+    const given = { tools: { search }, ...five }
+    const first = await generateText({ model: says([call('search', { q: 'a' })]), messages, ...given })
+    const saved = JSON.stringify({ parked: await parkedRun(first), messages: first.response.messages })
+    const goOn = async () => {
+      const { parked, messages: more } = JSON.parse(saved)
+      const asked = { model: says([text('done')]), messages: [...messages, ...more], ...given }
+      const errors: unknown[] = []
+      const said = await runWith({ resume: parked }, async () =>
+        how === 'generateText'
+          ? (await generateText(asked)).text
+          : streamText({ ...asked, onError: ({ error }) => void errors.push(error) }).text,
+      ).catch((error: unknown) => error)
+      await expect.poll(() => dispatcher.stats().operations).toBe(0)
+      return errors[0] ?? said
+    }
+    for (const _time of [1, 2]) expect(await goOn()).toMatchObject({ code: 'INVALID_STATE' })
+    const [asked, ...others] = await approvals.list({ status: 'pending' })
+    expect(others).toEqual([])
+    await approvals.respond(asked?.request.id as string, { decision: 'approve' })
+    expect(await goOn()).toBe('done')
+    expect(execute).toHaveBeenCalledTimes(1)
+    await dispatcher.drain()
+    const told = (type: string) => events.filter(({ hookType }) => hookType === type).length
+    expect(['afterHumanIntervention', 'afterToolCall', 'onComplete'].map(told)).toEqual([1, 1, 1])
+  },
+)
 
 describe('a stream', () => {
   it('of a UI message response ends its run when the client goes away', async () => {

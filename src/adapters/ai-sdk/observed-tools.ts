@@ -136,7 +136,8 @@ export class ObservedTools {
   #approved(name: string, tool: SdkTool, decided: DecidedCall, own: ApprovalStatus): ApprovalStatus {
     const { call, decision, toolCallId } = decided
     if (decision.state === 'waiting') {
-      if (!this.#run.started) throw unanswered(name, decision.request?.id)
+      this.#run.tooEarly = !this.#run.started
+      if (this.#run.tooEarly) throw unanswered(name, decision.request?.id)
       this.#run.waitingFor = 'human'
       return { type: 'user-approval', reason: decision.request?.instructions }
     }

@@ -75,7 +75,8 @@ async function takeUpGated(
   const { args, call } = await open(place, state, waiting, found)
   const decided = await call.decided
   if (decided.state === 'waiting') {
-    if (answer === undefined) return
+    // The SDK asks about it once more, and is told so: it is no call that is new.
+    if (answer === undefined) return place.hold(waiting.toolCallId, args, call)
     throw new HookspanError(
       'INVALID_STATE',
       `The call of "${waiting.apiName}" waits for an answer to hookspan's own request, and state.approve() and ` +

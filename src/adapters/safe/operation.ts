@@ -127,6 +127,11 @@ export class SafeOperation extends SafeCalls {
     this.#read((operation) => operation.abandon())
   }
 
+  leave(): void {
+    this.#ended = true
+    this.#read((operation) => operation.leave())
+  }
+
   /** Undefined where it failed. @throws it where gates had their say: what waits for one must not look as if it was parked. */
   park(init: { waitingFor: string }): ParkedOperation | undefined {
     this.#ended = true

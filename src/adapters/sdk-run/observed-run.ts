@@ -58,6 +58,8 @@ export class ObservedRun {
   started = false
   /** For whom the loop stops after this step. */
   waitingFor: 'human' | 'client' | undefined
+  /** It went on before anybody had answered, and its SDK cannot wait again: it goes on from the same state once more. */
+  tooEarly = false
   /** What the last model call failed with. */
   failure: { readonly error: unknown } | undefined
   /** Cut off what is read of model streams that nobody reads any more. */
@@ -202,6 +204,10 @@ export class ObservedRun {
     const op = this.#op
     if (op === undefined || op.ended) return undefined
     for (const leave of this.streams) await leave()
+    if (this.tooEarly) {
+      op.leave()
+      return undefined
+    }
     await this.#step?.end()
     const { waitingFor } = this
     if (waitingFor !== undefined && this.#agentCall === undefined) {
@@ -233,6 +239,8 @@ export class ObservedRun {
     if (op !== undefined && !op.ended) {
       if (op.signal?.aborted) {
         await op.complete({ reason: 'interrupted' })
+      } else if (this.tooEarly) {
+        op.leave()
       } else {
         this.#step?.fail(error)
         await op.fail(error)

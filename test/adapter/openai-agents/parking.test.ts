@@ -1,5 +1,6 @@
 import { Agent, RunState } from '@openai/agents'
 import { HookDispatcher } from 'hookspan'
+import { createApprovals } from 'hookspan/approval'
 import type { Approver } from 'hookspan/gates'
 import { mock, mockTools } from 'hookspan/mock'
 import { requireHuman } from 'hookspan/policies'
@@ -74,6 +75,30 @@ describe('a call that a gate wants a human for', () => {
     const agent = agentOf({ model: scripted('done'), tools: [looking(bodies)] })
     await runner.run(agent, await RunState.fromString(agent, saved))
     expect(bodies).toEqual(['a'])
+  })
+
+  it('asks the human once, however often it goes on before there is an answer', async () => {
+    const approvals = createApprovals({ mode: 'park' })
+    const dispatcher = new HookDispatcher()
+    dispatcher.use(approvals)
+    dispatcher.use({ name: 'careful', gates: [requireHuman({ match: 'look' })] })
+    const [bodies, events] = [[] as string[], eventsOf(dispatcher)]
+    const goOn = async (saved: string | undefined, ...turns: Parameters<typeof scripted>) => {
+      letAllGo()
+      const agent = agentOf({ model: scripted(...turns), tools: [looking(bodies)] })
+      const input = saved === undefined ? 'hi' : await RunState.fromString(agent, saved)
+      return observed(bareRunner(), { dispatcher }).run(agent, input as never)
+    }
+    let saved = (await goOn(undefined, LOOK as never)).state.toString()
+    for (const _time of [1, 2]) saved = (await goOn(saved)).state.toString()
+    const [asked, ...others] = await approvals.list()
+    expect(others).toEqual([])
+    await approvals.respond(asked?.request.id as string, { decision: 'approve' })
+    expect((await goOn(saved, 'done')).finalOutput).toBe('done')
+    expect(bodies).toEqual(['a'])
+    for (const type of ['beforeHumanIntervention', 'afterHumanIntervention', 'afterToolCall'] as const)
+      expect(findAll(events, type), type).toHaveLength(1)
+    expect(findAll(events, 'onComplete')).toMatchObject([{ totals: { toolCalls: 1 } }])
   })
 
   it('is not answered by the approval of the SDK', async () => {
