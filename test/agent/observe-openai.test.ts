@@ -311,6 +311,43 @@ describe.each([
     expect(Object.hasOwn(unobserveOpenAI(proxy), 'post')).toBe(false)
   })
 
+  it("gives a promise that can do behind a proxy what the client's own can", async () => {
+    // As LangSmith's is, whose methods are the proxy's.
+    const told = async (client: OpenAI7) => {
+      const call = new Proxy(client.chat.completions.create(ask), {
+        get: (target, key, proxy) =>
+          key === 'then' ? target.then.bind(target) : Reflect.get(target, key, proxy),
+      })
+      return call.withResponse().then(({ response }) => response.status, String)
+    }
+    const bare = new OpenAI({ apiKey: 'k', fetch: scriptedFetch({ steps: [{ content: 'a' }] }) })
+
+    expect(await told(observed({ content: 'a' }).client)).toBe(await told(bare))
+  })
+
+  it('tells the response that the reply came with, where the client has asked again for one that did not end', async () => {
+    const told = async (observe: (client: OpenAI7) => OpenAI7) => {
+      let asked = 0
+      const fetch = async () => {
+        const headers = { 'content-type': 'application/json', 'x-attempt': String(++asked) }
+        return new Response(asked === 1 ? new ReadableStream() : '{"choices":[]}', { headers })
+      }
+      const client = observe(new OpenAI({ apiKey: 'k', fetch, timeout: 100, maxRetries: 1 }))
+      const call = client.chat.completions.create(ask).withResponse()
+      return Promise.race([
+        call.then(({ response }) => response.headers.get('x-attempt'), String),
+        new Promise((resolve) => setTimeout(resolve, 2_000, 'nothing')),
+      ])
+    }
+    const dispatcher = new HookDispatcher()
+
+    const [ours, own] = await Promise.all([
+      told((client) => observeOpenAI(client, { dispatcher })),
+      told((client) => client),
+    ])
+    expect(ours).toBe(own)
+  })
+
   it('makes a call that is not waited for, and is sent when its run has ended, a run of its own', async () => {
     const { client, dispatcher, tree, after } = observed({ content: 'a' })
     const op = dispatcher.startOperation({ agentName: 'hasty' })

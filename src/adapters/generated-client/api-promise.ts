@@ -71,7 +71,7 @@ function sentAgain(events: AsyncIterable<unknown>): ReadableStream<Uint8Array> {
 
 /** Assigned, as the client itself does: hiding the two would cost as much as a span. */
 function watchSurface(promise: ApiPromise, call: WatchedCall): void {
-  const { asResponse, _thenUnwrap } = Object.getPrototypeOf(promise) as ApiPromise
+  const { asResponse, withResponse, _thenUnwrap } = Object.getPrototypeOf(promise) as ApiPromise
   promise.asResponse = async () => {
     const response = await asResponse.call(promise)
     return call.raw(response)
@@ -79,6 +79,13 @@ function watchSurface(promise: ApiPromise, call: WatchedCall): void {
   // That of the class: the client puts one on the promise that reads past `parseResponse`.
   promise._thenUnwrap = (transform) => {
     const derived = _thenUnwrap.call(promise, transform)
+    // That of newer clients reads first, by whichever object it is called: a reply may come of a second response.
+    if (Object.hasOwn(promise, 'withResponse')) {
+      derived.withResponse = async () => {
+        await derived
+        return withResponse.call(derived)
+      }
+    }
     watchSurface(derived, call)
     return derived
   }

@@ -23,6 +23,7 @@ export interface RequestOptions {
 export interface ApiPromise extends Promise<unknown> {
   parseResponse: (client: unknown, props: ResponseProps) => unknown
   asResponse(): Promise<Response>
+  withResponse(): Promise<unknown>
   _responseProps?: () => Promise<ResponseProps>
   _thenUnwrap(transform: (value: unknown, props: ResponseProps) => unknown): ApiPromise
 }
