@@ -33,7 +33,7 @@ export interface LcState {
   readonly messages?: readonly LcMessage[]
 }
 
-/** What hooks are given of the run. `writer` is made anew for each run of a graph, and is the same in all of it. */
+/** What hooks are given of the run. `writer` is made anew for each run of a graph, and is the same in all of it and in graphs inside. */
 export interface LcRuntime {
   readonly writer?: object
   readonly signal?: AbortSignal

@@ -56,7 +56,8 @@ const MAX_THREADS = 1_000
 
 class Runs {
   readonly #options: HookspanMiddlewareOptions
-  readonly #runs = new WeakMap<object, AgentRun>()
+  /** By the writer of the outermost graph, which those inside of it share, and by the name of the agent's own graph. */
+  readonly #runs = new WeakMap<object, Map<string, AgentRun>>()
   /** Runs that are not over, by their threads: a question that is not ours stops the graph, and tells nobody. */
   readonly #threads = new Map<string, AgentRun>()
 
@@ -66,14 +67,17 @@ class Runs {
 
   /** The run of this call of the agent. One that was interrupted goes on, where it is said which one that is. */
   of(runtime: LcRuntime, state: LcState): AgentRun {
-    const { writer } = runtime
-    const known = writer && this.#runs.get(writer)
+    const known = this.#known(runtime)
     if (known !== undefined) return known
     const left = this.#threads.get(threadOf(runtime) ?? '')
     if (left !== undefined) return this.#remember(runtime, left)
     const asked = resumedWith(runtime)
     const start = () => this.#start(runtime, state)
     return asked === undefined ? start() : runWith({ resume: asked.parked, ...takeRunInit() }, start)
+  }
+
+  #known(runtime: LcRuntime): AgentRun | undefined {
+    return runtime.writer && this.#runs.get(runtime.writer)?.get(graphOf(runtime))
   }
 
   #start(runtime: LcRuntime, { messages = [] }: LcState): AgentRun {
@@ -86,7 +90,11 @@ class Runs {
   }
 
   #remember(runtime: LcRuntime, run: AgentRun): AgentRun {
-    if (runtime.writer !== undefined) this.#runs.set(runtime.writer, run)
+    const { writer } = runtime
+    if (writer !== undefined) {
+      const runs = this.#runs.get(writer) ?? new Map<string, AgentRun>()
+      this.#runs.set(writer, runs.set(graphOf(runtime), run))
+    }
     const thread = threadOf(runtime)
     if (thread === undefined || run.run.isPart) return run
     const oldest = this.#threads.size >= MAX_THREADS ? this.#threads.keys().next().value : undefined
@@ -111,7 +119,8 @@ class Runs {
   }
 
   async end({ messages = [] }: LcState, runtime: LcRuntime): Promise<undefined> {
-    const known = runtime.writer && this.#runs.get(runtime.writer)
+    const known = this.#known(runtime)
+    if (runtime.writer !== undefined) this.#runs.get(runtime.writer)?.delete(graphOf(runtime))
     if (known === undefined || known.run.isPart) return undefined
     const last = messages.at(-1)
     const refusal = await known.run.end(last && textOf(last))
@@ -120,10 +129,16 @@ class Runs {
   }
 }
 
+/** The graph that a node is of, within the outermost one: LangGraph names nodes by the graphs around them. */
+function graphOf({ configurable }: LcRuntime): string {
+  const path = String(configurable?.checkpoint_ns ?? '').split('|')
+  return path.slice(0, -1).join('|')
+}
+
 /** Of a graph that keeps its state: the agent itself, and no graph inside of it. */
-function threadOf({ configurable }: LcRuntime): string | undefined {
-  const { thread_id, checkpoint_ns } = configurable ?? {}
-  return typeof thread_id === 'string' && !String(checkpoint_ns ?? '').includes('|') ? thread_id : undefined
+function threadOf(runtime: LcRuntime): string | undefined {
+  const { thread_id } = runtime.configurable ?? {}
+  return typeof thread_id === 'string' && graphOf(runtime) === '' ? thread_id : undefined
 }
 
 /** What the gates made of the input, where it can be said to the agent. */

@@ -1,0 +1,123 @@
+import { AIMessage, type BaseMessage, HumanMessage } from '@langchain/core/messages'
+import { fakeModel } from '@langchain/core/testing'
+import { Annotation, Send, START, StateGraph } from '@langchain/langgraph'
+import { HookDispatcher } from 'hookspan'
+import { hookspanMiddleware } from 'hookspan/langchain'
+import { createAgent, tool } from 'langchain'
+import { expect, it } from 'vitest'
+import { z } from 'zod'
+import { activityTree } from '../support/activity-tree.ts'
+
+const search = tool(({ q }) => `found ${q}`, {
+  name: 'search',
+  description: 'Searches.',
+  schema: z.object({ q: z.string() }),
+})
+
+/** Searches for what it is asked, then says that it is done. */
+function replies(messages: BaseMessage[]): AIMessage {
+  const q = messages.find(({ type }) => type === 'human')?.text ?? ''
+  if (messages.at(-1)?.type === 'tool') return new AIMessage(`done with ${q}`)
+  return new AIMessage({ content: '', tool_calls: [{ name: 'search', args: { q }, id: q }] })
+}
+
+function searching(times: number) {
+  const model = fakeModel()
+  for (let call = 0; call < times; call++) model.respond(replies)
+  return model
+}
+
+const TURNS = [
+  '  step 0',
+  '    chat fake-model-builder',
+  '    execute_tool search',
+  '  step 1',
+  '    chat fake-model-builder',
+]
+
+function observed() {
+  const tree = activityTree()
+  const dispatcher = new HookDispatcher()
+  dispatcher.use(tree.plugin)
+  return { tree, dispatcher }
+}
+
+it.each([
+  ['with its config', true],
+  ['alone', false],
+])(
+  'runs of one agent at once, each in a node of a graph that calls it %s, are told apart',
+  async (_, hands) => {
+    const { tree, dispatcher } = observed()
+    const agent = createAgent({
+      model: searching(6),
+      tools: [search],
+      middleware: [hookspanMiddleware({ dispatcher, agentName: 'worker' })],
+    })
+    const state = Annotation.Root({
+      told: Annotation<string[]>({ reducer: (before, more) => [...before, ...more], default: () => [] }),
+    })
+    const graph = new StateGraph(state)
+      .addNode('worker', async ({ topic }: { topic: string }, config) => {
+        const { messages } = await agent.invoke({ messages: [new HumanMessage(topic)] }, hands ? config : {})
+        return { told: [messages.at(-1)?.text ?? ''] }
+      })
+      .addConditionalEdges(START, () => ['a', 'b', 'c'].map((topic) => new Send('worker', { topic })))
+      .compile()
+    expect(await graph.invoke({})).toEqual({ told: ['done with a', 'done with b', 'done with c'] })
+    await dispatcher.drain()
+    const run = ['invoke_agent worker', ...TURNS]
+    expect(tree.lines()).toEqual([...run, ...run, ...run])
+  },
+)
+
+it('two runs of one agent at once in one node are told apart', async () => {
+  const { tree, dispatcher } = observed()
+  const agent = createAgent({
+    model: searching(4),
+    tools: [search],
+    middleware: [hookspanMiddleware({ dispatcher, agentName: 'worker' })],
+  })
+  const ask = async (topic: string) => (await agent.invoke({ messages: [new HumanMessage(topic)] })).messages
+  const graph = new StateGraph(Annotation.Root({ told: Annotation<string[]> }))
+    .addNode('both', async () => {
+      const all = await Promise.all([ask('a'), ask('b')])
+      return { told: all.map((messages) => messages.at(-1)?.text ?? '') }
+    })
+    .addEdge(START, 'both')
+    .compile()
+  expect(await graph.invoke({})).toEqual({ told: ['done with a', 'done with b'] })
+  await dispatcher.drain()
+  const run = ['invoke_agent worker', ...TURNS]
+  expect(tree.lines()).toEqual([...run, ...run])
+})
+
+it('a sub-agent may have the very middleware of the agent that calls it', async () => {
+  const { tree, dispatcher } = observed()
+  const middleware = [hookspanMiddleware({ dispatcher, agentName: 'one' })]
+  const expert = createAgent({ model: searching(2), tools: [search], middleware })
+  const ask = tool(
+    async ({ q }, config) => {
+      const { messages } = await expert.invoke({ messages: [new HumanMessage(q)] }, config)
+      return messages.at(-1)?.text ?? ''
+    },
+    { name: 'ask', description: 'Asks.', schema: z.object({ q: z.string() }) },
+  )
+  const model = fakeModel()
+    .respondWithTools([{ name: 'ask', args: { q: 'a' }, id: '1' }])
+    .respond(new AIMessage('done'))
+  const agent = createAgent({ model, tools: [ask], middleware })
+  expect((await agent.invoke({ messages: [new HumanMessage('go')] })).messages.at(-1)?.text).toBe('done')
+  await dispatcher.drain()
+  expect(tree.lines()).toEqual([
+    'invoke_agent one',
+    '  step 0',
+    '    chat fake-model-builder',
+    '    execute_tool ask',
+    '      agent',
+    '        invoke_agent one',
+    ...TURNS.map((line) => `        ${line}`),
+    '  step 1',
+    '    chat fake-model-builder',
+  ])
+})
