@@ -45,6 +45,8 @@ export class ObservedTools {
   /** What the model is told in the place of results, by its ids, which may repeat. */
   readonly #words = new Map<string, { readonly told: ToldModel; readonly result: unknown }>()
 
+  #answered: Promise<void> | undefined
+
   constructor(run: ObservedRun, tools: SdkTools) {
     this.#run = run
     this.#originals = tools
@@ -120,6 +122,7 @@ export class ObservedTools {
     toolCallId: string,
     own: ApprovalStatus,
   ): Promise<ApprovalStatus> {
+    if (!this.#run.started) await this.#allAnswered()
     const { type, reason } = normalized(own)
     // Asked for the first time. Before the first step, the SDK asks about what a human has answered.
     if (type === 'user-approval' && this.#run.started) {
@@ -133,11 +136,26 @@ export class ObservedTools {
     return this.#approved(name, tool, await this.#decide(name, tool, input, toolCallId), own)
   }
 
+  /** Before one of them is decided, which may be run once: the others would have to wait where the SDK cannot. */
+  #allAnswered(): Promise<void> {
+    this.#answered ??= this.#assertAnswered()
+    return this.#answered
+  }
+
+  async #assertAnswered(): Promise<void> {
+    const open = await this.#run.unanswered()
+    if (open !== undefined) throw this.#tooEarly(open.apiName, open.request?.id)
+  }
+
+  #tooEarly(name: string, id: string | undefined): HookspanError {
+    this.#run.tooEarly = true
+    return unanswered(name, id)
+  }
+
   #approved(name: string, tool: SdkTool, decided: DecidedCall, own: ApprovalStatus): ApprovalStatus {
     const { call, decision, toolCallId } = decided
     if (decision.state === 'waiting') {
-      this.#run.tooEarly = !this.#run.started
-      if (this.#run.tooEarly) throw unanswered(name, decision.request?.id)
+      if (!this.#run.started) throw this.#tooEarly(name, decision.request?.id)
       this.#run.waitingFor = 'human'
       return { type: 'user-approval', reason: decision.request?.instructions }
     }

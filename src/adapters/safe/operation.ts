@@ -1,3 +1,4 @@
+import { coreOf } from '../../dispatcher/calls/call-maker.ts'
 import { guardsRun } from '../../dispatcher/guards-of.ts'
 import type {
   CompleteInit,
@@ -125,6 +126,16 @@ export class SafeOperation extends SafeCalls {
   abandon(): void {
     this.#ended = true
     this.#read((operation) => operation.abandon())
+  }
+
+  /** Whether somebody has answered a request, or its time is over; undefined where nobody can say. */
+  async isAnswered(requestId: string): Promise<boolean | undefined> {
+    try {
+      return await (this.#operation && coreOf(this.#operation).approver?.closed?.(requestId))
+    } catch {
+      // Whoever asks about the call is told.
+      return undefined
+    }
   }
 
   leave(): void {

@@ -3,6 +3,7 @@ import type {
   OperationInit,
   ParkedOperation,
   ToolOutOfReach,
+  WaitingCall,
 } from '../../dispatcher/index.ts'
 import { type AdapterInfo, assertCapable } from '../../dispatcher/run/capabilities.ts'
 import { type CurrentPlace, currentPlace } from '../../dispatcher/run/current.ts'
@@ -256,6 +257,15 @@ export class ObservedRun {
 
   get resumed(): ParkedOperation | undefined {
     return this.#init.resume
+  }
+
+  /** Of the calls that wait one that nobody has answered, where others are: these are not to be begun without it. */
+  async unanswered(): Promise<WaitingCall | undefined> {
+    const asked = (this.resumed?.waiting ?? []).filter(({ request }) => request !== undefined)
+    if (asked.length < 2) return undefined
+    const op = await this.#operation()
+    const answered = await Promise.all(asked.map(({ request }) => op.isAnswered(request?.id as string)))
+    return answered.includes(true) ? asked[answered.indexOf(false)] : undefined
   }
 
   get signal(): AbortSignal | undefined {
