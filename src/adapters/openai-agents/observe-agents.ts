@@ -13,7 +13,7 @@ import { observeHandoff } from './handoffs.ts'
 import { nameOf, observeModel, observeProvider } from './model.ts'
 import { patches } from './patches.ts'
 import { currentFrame, type Frame } from './place.ts'
-import { registrationsOf } from './registrations.ts'
+import { learnServers, registrationsOf } from './registrations.ts'
 import { type Asked, observedRun } from './run.ts'
 import {
   type Agent,
@@ -25,7 +25,7 @@ import {
   type Runner,
   type RunResult,
 } from './sdk.ts'
-import { observeTool, type ToolHome } from './tools.ts'
+import { homeOf, observeTool } from './tools.ts'
 
 export interface ObserveAgentsOptions {
   dispatcher: HookDispatcher
@@ -127,6 +127,7 @@ async function observedFrom(dispatcher: HookDispatcher, asked: Asked): Promise<R
   patches.use()
   let result: RunResult | undefined
   try {
+    await learnServers(asked.agent)
     const unseen = prepare(asked)
     result = await observedRun(dispatcher, { ...asked, unseen })
     return result
@@ -238,17 +239,4 @@ function outOfReach(tool: AnyTool): ToolOutOfReach[] {
   const { type, name = type, providerData } = tool
   if (type !== 'hosted_tool') return [{ name, ranBy: 'sdk' }]
   return hostedTools(responses, { tools: [{ type: name, ...providerData }] })
-}
-
-/** What is none of the agent's own tools came from one of its MCP servers. */
-function homeOf({ tools = [], mcpServers = [] }: Agent, tool: AnyTool): ToolHome {
-  if (isAgentTool(tool)) return { source: 'agent', identifier: 'local' }
-  if (mcpServers.length === 0 || tools.includes(tool)) return { source: 'local', identifier: 'local' }
-  const [server] = mcpServers
-  return { source: 'mcp', identifier: mcpServers.length === 1 ? (server?.name ?? 'mcp') : 'mcp' }
-}
-
-/** Made by `asTool()`: what the agent does in it can be listened to. */
-function isAgentTool(tool: AnyTool): boolean {
-  return typeof (tool as { on?: unknown }).on === 'function'
 }

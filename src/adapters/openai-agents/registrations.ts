@@ -1,3 +1,4 @@
+import { AsyncLocalStorage } from 'node:async_hooks'
 import type { Agent, FunctionTool } from './sdk.ts'
 
 /**
@@ -10,21 +11,22 @@ import type { Agent, FunctionTool } from './sdk.ts'
 export interface Registrations {
   readonly parsers: WeakMap<object, unknown> | undefined
   readonly constants: WeakSet<object> | undefined
+  readonly servers: Bindings | undefined
 }
 
-const known = new WeakMap<object, Registrations>()
+const known = new WeakMap<object, Omit<Registrations, 'servers'>>()
 
 export function registrationsOf(agent: Agent): Registrations {
-  const asTool = agent.asTool
-  if (typeof asTool !== 'function') return { parsers: undefined, constants: undefined }
+  const { asTool, getMcpTools } = agent
+  if (typeof asTool !== 'function') return { parsers: undefined, constants: undefined, servers: undefined }
   const found = known.get(asTool) ?? watched(() => asTool.call(agent, PROBE))
   known.set(asTool, found)
-  return found
+  return { ...found, servers: getMcpTools && bindings.get(getMcpTools) }
 }
 
 const PROBE = { toolName: 'hookspan_probe', toolDescription: '' }
 
-function watched(make: () => FunctionTool): Registrations {
+function watched(make: () => FunctionTool): Omit<Registrations, 'servers'> {
   const maps: [WeakMap<object, unknown>, unknown][] = []
   const sets: [WeakSet<object>, unknown][] = []
   const { set } = WeakMap.prototype
@@ -55,6 +57,55 @@ function watched(make: () => FunctionTool): Registrations {
   }
 }
 
+/** Of which MCP server a tool is, by the identity of its function. */
+type Bindings = WeakMap<object, { readonly serverName?: unknown }>
+
+const bindings = new WeakMap<object, Bindings | undefined>()
+
+/** Where no trace of the user's would show what is listed. */
+const outside = AsyncLocalStorage.snapshot()
+
+/**
+ * Finds where the SDK keeps of which server a tool is, by having it list the tools of a server that is none. Nothing on the
+ * tools themselves says it, and a run that is resumed is refused a tool of which the SDK does not know its server any more.
+ * Asked once of a copy of the SDK, before `serverOf()` can say anything.
+ */
+export async function learnServers(agent: Agent): Promise<void> {
+  const list = agent?.getMcpTools
+  if (typeof list !== 'function' || bindings.has(list)) return
+  let found: Bindings | undefined
+  const { set } = WeakMap.prototype
+  const stop = () =>
+    restore(() => {
+      WeakMap.prototype.set = set
+    })
+  const server = {
+    name: PROBE.toolName,
+    cacheToolsList: false,
+    listTools: async () => [{ name: PROBE.toolName, inputSchema: { type: 'object', properties: {} } }],
+    // Read at the beginning of the synchronous part that binds the tool.
+    get toolInputGuardrails() {
+      restore(() => {
+        WeakMap.prototype.set = function (key, value) {
+          if (value?.serverName === PROBE.toolName) found = this
+          return set.call(this, key, value)
+        }
+      })
+      queueMicrotask(stop)
+      return undefined
+    },
+  }
+  const asking = Object.create(agent, { mcpServers: { value: [server] }, mcpConfig: { value: {} } }) as Agent
+  await outside(async () => list.call(asking)).catch(() => {})
+  bindings.set(list, found)
+}
+
+/** The server of a tool, without what is secret in an address. Undefined where it is of none, or the SDK does not say. */
+export function serverOf(agent: Agent, tool: FunctionTool): string | undefined {
+  const name = agent.getMcpTools && bindings.get(agent.getMcpTools)?.get(tool.invoke)?.serverName
+  return typeof name === 'string' ? name : undefined
+}
+
 /** Where the built-ins are frozen, there is nothing to put back. */
 function restore(put: () => void): void {
   try {
@@ -64,10 +115,12 @@ function restore(put: () => void): void {
 
 /** Makes the SDK treat one function as it treats another. */
 export function registerAlike(
-  { parsers, constants }: Registrations,
+  { parsers, constants, servers }: Registrations,
   original: object,
   standIn: object,
 ): void {
   if (parsers?.has(original)) parsers.set(standIn, parsers.get(original))
   if (constants?.has(original)) constants.add(standIn)
+  const server = servers?.get(original)
+  if (server !== undefined) servers?.set(standIn, server)
 }

@@ -2,10 +2,11 @@ import { CallRefused } from '../../dispatcher/calls/suspended.ts'
 import type { ToolCallInit, WaitingCall } from '../../dispatcher/index.ts'
 import { HookspanError } from '../../internal/errors.ts'
 import { defined } from '../../internal/objects.ts'
-import { asName, parseArguments } from '../../wire/reading.ts'
+import { parseArguments } from '../../wire/reading.ts'
 import type { ParkedRun } from './parked.ts'
 import type { Place } from './place.ts'
 import type { Interruption, RunState } from './sdk.ts'
+import { homeOf, initOf } from './tools.ts'
 
 /**
  * Takes up the calls that waited, before the SDK goes on: those of our gates are asked about now, and the SDK is told to
@@ -60,8 +61,8 @@ async function open(
   const args = parseArguments(rawItem.arguments)
   const step = await place.step()
   const known = state._lastProcessedResponse?.functions?.find(({ tool }) => tool.name === apiName)
-  const description = asName(known?.tool.description)
-  const init = { toolCallId, apiName, args, ...defined({ description, refused }) }
+  const told = known && initOf(known.tool, homeOf(state._currentAgent ?? {}, known.tool), args, toolCallId)
+  const init = { toolCallId, apiName, args, ...told, ...defined({ refused }) }
   return { args, call: step.openToolCall<unknown, unknown>(init) }
 }
 

@@ -65,6 +65,7 @@ export interface Agent {
   readonly tools?: readonly AnyTool[]
   readonly mcpServers?: readonly { readonly name?: string }[]
   getAllTools?(...args: unknown[]): Promise<AnyTool[]>
+  getMcpTools?(...args: unknown[]): Promise<AnyTool[]>
   getEnabledHandoffs?(...args: unknown[]): Promise<Handoff[]>
   asTool?(options: object): FunctionTool
 }
@@ -81,7 +82,7 @@ export interface RunState {
   readonly _currentAgent?: Agent
   readonly _currentStep?: { readonly type?: string; readonly output?: unknown }
   readonly _lastProcessedResponse?: {
-    readonly functions?: readonly { readonly tool: AnyTool & { readonly description?: string } }[]
+    readonly functions?: readonly { readonly tool: FunctionTool }[]
   }
   readonly _context: {
     isToolApproved(call: { toolName: string; callId: string }): boolean | undefined

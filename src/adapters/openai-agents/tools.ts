@@ -8,14 +8,30 @@ import { isLocked } from '../replace.ts'
 import type { SafeToolCall } from '../safe/tool-call.ts'
 import { patches } from './patches.ts'
 import { callsHere, currentFrame, type Place, runIn, type ToolFrame } from './place.ts'
-import { type Registrations, registerAlike } from './registrations.ts'
-import type { FunctionTool, ToolCallDetails } from './sdk.ts'
+import { type Registrations, registerAlike, serverOf } from './registrations.ts'
+import type { Agent, AnyTool, FunctionTool, ToolCallDetails } from './sdk.ts'
 import { failureOf, watched } from './swallowed-failure.ts'
 
 /** Where a tool is at home. */
 export interface ToolHome {
   readonly source: 'local' | 'mcp' | 'agent'
   readonly identifier: string
+}
+
+/** Where the SDK does not say it, what is none of the agent's own tools came from one of its MCP servers. */
+export function homeOf(agent: Agent, tool: FunctionTool): ToolHome {
+  if (isAgentTool(tool)) return { source: 'agent', identifier: 'local' }
+  const known = serverOf(agent, tool)
+  if (known !== undefined) return { source: 'mcp', identifier: known }
+  const { tools = [], mcpServers = [] } = agent
+  if (mcpServers.length === 0 || tools.includes(tool)) return { source: 'local', identifier: 'local' }
+  const [server] = mcpServers
+  return { source: 'mcp', identifier: mcpServers.length === 1 ? (server?.name ?? 'mcp') : 'mcp' }
+}
+
+/** Made by `asTool()`: what the agent does in it can be listened to. */
+function isAgentTool(tool: AnyTool): boolean {
+  return typeof (tool as { on?: unknown }).on === 'function'
 }
 
 type Invoke = FunctionTool['invoke']
@@ -67,7 +83,7 @@ function replaced<K extends 'invoke' | 'needsApproval'>(
   patches.replace(tool, key, standIn)
 }
 
-function initOf(
+export function initOf(
   tool: FunctionTool,
   home: ToolHome,
   args: unknown,
