@@ -291,6 +291,51 @@ it("a human whom LangChain's own middleware asks stops the run, which goes on wi
   expect(dispatcher.stats().operations).toBe(0)
 })
 
+it('two calls wait on, however often the graph goes on before both are answered, and each is made once', async () => {
+  const approvals = createApprovals({ mode: 'park' })
+  const { search, execute } = searchTool()
+  const model = fakeModel()
+    .respondWithTools(['a', 'b'].map((q) => ({ name: 'search', args: { q }, id: q })))
+    .respond(new AIMessage('done'))
+  const checkpointer = new MemorySaver()
+  const config = { configurable: { thread_id: 'one' } }
+  const told: string[] = []
+  /** In a process of its own. */
+  const goOn = async (input: object) => {
+    const { dispatcher, events } = dispatcherWith(requireHuman({ match: 'search' }))
+    dispatcher.use(approvals)
+    const agent = createAgent({
+      model,
+      tools: [search],
+      middleware: [hookspanMiddleware({ dispatcher })],
+      checkpointer,
+    })
+    const said = (await agent.invoke(input as never, config)) as {
+      messages: { text: string }[]
+      __interrupt__?: { id: string; value: unknown }[]
+    }
+    await dispatcher.drain()
+    told.push(...typesOf(events))
+    const { __interrupt__: asked = [], messages } = said
+    const resume = Object.fromEntries(asked.map(({ id, value }) => [id, value]))
+    return { said: messages.at(-1)?.text, waits: asked.length, resume: new Command({ resume }) }
+  }
+  let now = await goOn(hi())
+  const waits: number[] = []
+  for (const isAnswered of [false, false, true, false, true]) {
+    const [asked] = await approvals.list({ status: 'pending' })
+    if (isAnswered) await approvals.respond(asked?.request.id as string, { decision: 'approve' })
+    now = await goOn(now.resume)
+    waits.push(now.waits)
+  }
+  expect(waits).toEqual([2, 2, 1, 1, 0])
+  expect(now.said).toBe('done')
+  expect(await approvals.list()).toHaveLength(2)
+  expect(execute.mock.calls.map(([{ q }]) => q)).toEqual(['a', 'b'])
+  const count = (type: string) => told.filter((one) => one === type).length
+  expect(['beforeHumanIntervention', 'afterToolCall', 'onComplete'].map(count)).toEqual([2, 2, 1])
+})
+
 it('a run that goes on is held by the gates that runWith is given then, and by no fewer', async () => {
   const { dispatcher, events } = dispatcherWith()
   dispatcher.use(createApprovals({ mode: 'park' }))

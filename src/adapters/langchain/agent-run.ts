@@ -84,8 +84,8 @@ export function answersIn(runtime: LcRuntime): number {
   return answers(runtime).length
 }
 
-/** The question of ours that the graph was resumed with as it is. */
+/** The question of ours that the graph was resumed with as it is; the last one, where it was asked again. */
 export function resumedWith(runtime: LcRuntime): AskedHuman | undefined {
-  const [answer] = answers(runtime) as readonly (Partial<AskedHuman> | null | undefined)[]
-  return answer?.hookspan === 'approval' ? (answer as AskedHuman) : undefined
+  const given = answers(runtime) as readonly (Partial<AskedHuman> | null | undefined)[]
+  return given.findLast((answer) => answer?.hookspan === 'approval') as AskedHuman | undefined
 }

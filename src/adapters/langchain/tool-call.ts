@@ -41,7 +41,7 @@ export async function callTool(
       return await ask(agent, request, decision)
     }
     // The answer to our own question, so that the tool's own questions keep their order.
-    if (isAnswered(agent, request)) request.runtime.interrupt?.(undefined)
+    passAnswers(agent, request)
     const made = decision.state === 'run' ? await runTool(call, request, handler) : { outcome: decision }
     if (made.thrown !== undefined) {
       if (isInterrupt(made.thrown)) agent.run.waitingFor = 'human'
@@ -120,20 +120,21 @@ async function ask(
     parked,
     ...defined({ requestId: request?.id }),
   }
-  // Resumed before there was an answer: the first question has been answered with nothing.
-  if (isAnswered(agent, { toolCall, runtime })) runtime.interrupt(asked)
+  // Resumed before there was an answer, however often: those questions have been answered with nothing.
+  passAnswers(agent, { toolCall, runtime })
   runtime.interrupt(asked)
   throw new Error(`Tool "${apiName}" waits for a human, and the graph went on without an answer.`)
 }
 
-/** The node runs again because our question about this call was answered, with whatever. */
-function isAnswered(
+/** The node runs again because our question about this call was answered, with whatever, and as often as it was asked. */
+function passAnswers(
   agent: AgentRun,
   { toolCall, runtime }: Pick<LcToolRequest, 'toolCall' | 'runtime'>,
-): boolean {
+): void {
   const { waiting = [] } = agent.run.resumed ?? {}
   const asked = waiting.some(({ toolCallId, request }) => request !== undefined && toolCallId === toolCall.id)
-  return asked && answersIn(runtime) > 0
+  if (!asked) return
+  for (let left = answersIn(runtime); left > 0; left--) runtime.interrupt?.(undefined)
 }
 
 function unanswered({ messages = [] }: LcState): number {
