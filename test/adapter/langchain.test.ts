@@ -331,7 +331,7 @@ it('two calls wait on, however often the graph goes on before both are answered,
   expect(waits).toEqual([2, 2, 1, 1, 0])
   expect(now.said).toBe('done')
   expect(await approvals.list()).toHaveLength(2)
-  expect(execute.mock.calls.map(([{ q }]) => q)).toEqual(['a', 'b'])
+  expect(execute.mock.calls.map(([{ q }]) => q).toSorted()).toEqual(['a', 'b'])
   const count = (type: string) => told.filter((one) => one === type).length
   expect(['beforeHumanIntervention', 'afterToolCall', 'onComplete'].map(count)).toEqual([2, 2, 1])
 })
