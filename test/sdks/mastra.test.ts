@@ -1,6 +1,7 @@
 import { AsyncLocalStorage } from 'node:async_hooks'
 import { HookDispatcher } from 'hookspan'
 import { adapterContract, type ContractReply } from 'hookspan/adapter/contract'
+import { createApprovals, memoryStore } from 'hookspan/approval'
 import { deny } from 'hookspan/gates'
 import { observeMastra, parkedRun, unobserveMastra } from 'hookspan/mastra'
 import { mock, mockTools } from 'hookspan/mock'
@@ -9,7 +10,7 @@ import { beforeAll, describe, expect, it } from 'vitest'
 import { z } from 'zod'
 import { scripted } from '../adapter/subjects/ai-sdk.ts'
 import { traced } from '../support/span-tree.ts'
-import { toldLines } from '../support/told-events.ts'
+import { eventsOf, findAll, toldLines } from '../support/told-events.ts'
 import { mastraSubject } from './subjects/mastra.ts'
 import { elsewhere } from './support/elsewhere.ts'
 import type { Untyped } from './support/sdks.ts'
@@ -47,6 +48,60 @@ function looking(bodies: unknown[], more: object = {}) {
 }
 
 const only = (told: readonly string[], words: RegExp) => told.filter((line) => words.test(line))
+
+describe('the tools of MCP servers', () => {
+  // As `MCPClient` of @mastra/mcp makes them.
+  const toolOf = (serverName: string, bodies: unknown[]) =>
+    looking(bodies, { id: `${serverName}_look`, mcpMetadata: { serverName, serverVersion: '1.0.0' } })
+
+  it.each(['tools', 'toolsets'])(
+    'are at home in their server, by which a gate knows them: %s',
+    async (how) => {
+      const dispatcher = new HookDispatcher()
+      dispatcher.use({ name: 'careful', gates: [toolPolicy({ deny: ['stock/*'] })] })
+      const events = eventsOf(dispatcher)
+      const bodies: unknown[] = []
+      const given = {
+        look: looking(bodies),
+        orders_look: toolOf('orders', bodies),
+        stock_look: toolOf('stock', bodies),
+      }
+      const names = Object.keys(given)
+      const replies = [...names.map((name) => call(name, { q: name }, name)), { content: 'done' }]
+      const agent = observeMastra(agentOf(replies, how === 'tools' ? { tools: given } : {}), { dispatcher })
+
+      await agent.generate('hi', how === 'tools' ? {} : { toolsets: { all: given } })
+
+      expect(bodies).toEqual(['look', 'orders_look'])
+      expect(findAll(events, 'afterToolCall')).toMatchObject([
+        { source: 'local', identifier: 'local', apiName: 'look' },
+        { source: 'mcp', identifier: 'orders', apiName: 'orders_look' },
+        { source: 'mcp', identifier: 'stock', apiName: 'stock_look', success: false },
+      ])
+    },
+  )
+})
+
+it('a call of a tool of an MCP server that a human has approved is made when the run goes on', async () => {
+  const dispatcher = new HookDispatcher()
+  const approvals = createApprovals({ store: memoryStore(), mode: 'park' })
+  dispatcher.use(approvals)
+  dispatcher.use({ name: 'careful', gates: [requireHuman({ match: 'orders/*' })] })
+  const bodies: unknown[] = []
+  const tools = { look: looking(bodies, { mcpMetadata: { serverName: 'orders' } }) }
+  const storage = new sdk.InMemoryStore()
+  const agent = agentOf([call('look', { q: 'a' }), { content: 'done' }], { tools })
+  new sdk.Mastra({ agents: { agent }, storage, logger: false })
+  observeMastra(agent, { dispatcher })
+
+  const { runId, suspendPayload } = await agent.generate('hi')
+  const [asked] = await approvals.list({ status: 'pending' })
+  const { id = '', argsDigest } = asked?.request ?? {}
+  await approvals.respond(id, { decision: 'approve', approver: 'ann', ...(argsDigest && { argsDigest }) })
+  const { text } = await agent.resumeGenerate(suspendPayload, { runId })
+
+  expect([text, bodies, asked?.request.identifier]).toEqual(['done', ['a'], 'orders'])
+})
 
 describe('an agent that delegates', () => {
   it('tells the call and the agent that it calls, which is asked by the same gates', async () => {

@@ -1,14 +1,17 @@
 import { AsyncLocalStorage } from 'node:async_hooks'
+import { InMemoryTransport } from '@modelcontextprotocol/sdk/inMemory.js'
+import { McpServer } from '@modelcontextprotocol/sdk/server/mcp.js'
 import { HookDispatcher } from 'hookspan'
 import { adapterContract } from 'hookspan/adapter/contract'
 import { createApprovals, memoryStore } from 'hookspan/approval'
 import { deny, mutate } from 'hookspan/gates'
 import { mock, mockTools, type ScriptedStep, scriptedFetch } from 'hookspan/mock'
-import { requireHuman } from 'hookspan/policies'
+import { requireHuman, toolPolicy } from 'hookspan/policies'
 import { observeStrands, runWith, unobserveStrands } from 'hookspan/strands'
 import OpenAI from 'openai'
 import { describe, expect, it } from 'vitest'
 import { traced } from '../support/span-tree.ts'
+import { eventsOf, findAll } from '../support/told-events.ts'
 import { oldestStrandsSubject, strandsSubject } from './subjects/strands.ts'
 import { elsewhere } from './support/elsewhere.ts'
 import type { Untyped } from './support/sdks.ts'
@@ -20,6 +23,7 @@ const {
   InvokeModelStage,
   BeforeToolCallEvent,
   AfterInvocationEvent,
+  McpClient,
   tool,
 }: Untyped = await import(sdk)
 const { OpenAIModel }: Untyped = await import(`${sdk}/models/openai`)
@@ -51,6 +55,38 @@ describe.each([strandsSubject, oldestStrandsSubject])('the contract holds for $n
   for (const { name, run } of adapterContract({ ...subject, elsewhere: elsewhere(subject.name) })) {
     it(name, run)
   }
+})
+
+it('the tools of MCP servers are at home in them, by which a gate knows them', async () => {
+  const dispatcher = new HookDispatcher()
+  dispatcher.use({ name: 'careful', gates: [toolPolicy({ deny: ['stock/*'] })] })
+  const events = eventsOf(dispatcher)
+  const asked: string[] = []
+  const clients = await Promise.all(
+    ['orders', 'stock'].map(async (name) => {
+      const server = new McpServer({ name, version: '1.0.0' })
+      server.registerTool('look', {}, async () => {
+        asked.push(name)
+        return { content: [{ type: 'text', text: 'found' }] }
+      })
+      const [transport, far] = InMemoryTransport.createLinkedPair()
+      await server.connect(far)
+      return new McpClient({ transport, prefix: name })
+    }),
+  )
+  const replies = ['orders_look', 'stock_look'].map((name) => ({
+    toolCalls: [{ id: name, name, arguments: {} }],
+  }))
+  const agent = observeStrands(agentOn([...replies, { content: 'done' }], clients), { dispatcher })
+
+  await agent.invoke('go')
+
+  expect(asked).toEqual(['orders'])
+  expect(findAll(events, 'afterToolCall')).toMatchObject([
+    { source: 'mcp', identifier: 'orders', apiName: 'orders_look', success: true },
+    { source: 'mcp', identifier: 'stock', apiName: 'stock_look', success: false },
+  ])
+  await Promise.all(clients.map((client) => client.disconnect()))
 })
 
 it.each(['omit', 'nest'] as const)(

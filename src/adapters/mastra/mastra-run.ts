@@ -18,6 +18,8 @@ export class MastraRun {
   readonly #said: SaidOfRun
   /** The tools between which and the model we are. */
   readonly tools = new Set<string>()
+  /** The MCP servers of tools, by the names of these: Mastra drops that when it makes them its own. */
+  readonly servers = new Map<string, string>()
   /** Why a run was refused: Mastra puts what is thrown into errors of its own. */
   refusal: HookspanError | undefined
   #turns = 0

@@ -16,7 +16,7 @@ import { type MastraHost, MastraRun } from './mastra-run.ts'
 import { patches } from './patches.ts'
 import { generated, streamed } from './run.ts'
 import type { MastraAgent, MastraMethod } from './sdk.ts'
-import { observeTools, refuseBackground } from './tools.ts'
+import { noteServers, observeTools, refuseBackground } from './tools.ts'
 import { observeWorkflows } from './workflows.ts'
 
 export interface ObserveMastraOptions {
@@ -132,14 +132,28 @@ function observePrototype(prototype: MastraAgent): void {
   for (const name of ['network', 'resumeNetwork', 'generateLegacy', 'streamLegacy'] as const) {
     observeOutside(prototype, name)
   }
-  const { convertTools, listWorkflows } = prototype
+  const { convertTools, listTools, listWorkflows } = prototype
   patches.replace(prototype, 'convertTools', async function (this: MastraAgent, ...args) {
     const run = MastraRun.current
     const tools = await convertTools.apply(this, args)
     if (run === undefined) return tools
+    // They stand before those of the agent itself.
+    for (const toolset of Object.values(args[0]?.toolsets ?? {})) noteServers(run, toolset)
     await run.noted(async () => refuseBackground(this, tools))
     return observeTools(run, tools)
   })
+  if (listTools !== undefined) {
+    patches.replace(prototype, 'listTools', function (this: MastraAgent, ...args) {
+      const tools = listTools.apply(this, args)
+      const run = MastraRun.current
+      if (run !== undefined)
+        Promise.resolve(tools).then(
+          (given) => noteServers(run, given),
+          () => {},
+        )
+      return tools
+    })
+  }
   if (listWorkflows === undefined) return
   patches.replace(prototype, 'listWorkflows', async function (this: MastraAgent, ...args) {
     const workflows = await listWorkflows.apply(this, args)

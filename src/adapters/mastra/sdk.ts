@@ -7,6 +7,7 @@ export type MastraOptions = Readonly<Record<string, unknown>> & {
   readonly abortSignal?: unknown
   readonly memory?: { readonly thread?: unknown }
   readonly model?: unknown
+  readonly toolsets?: Readonly<Record<string, MastraTools>>
   readonly maxSteps?: unknown
   readonly stopWhen?: unknown
   readonly prepareStep?: (options: never) => unknown
@@ -39,6 +40,8 @@ export interface MastraAgent {
   convertTools(options: MastraOptions): Promise<MastraTools>
   getMastraInstance?(): { readonly backgroundTaskManager?: unknown } | undefined
   getBackgroundTasksConfig?(): MastraBackground | undefined
+  /** Those that are given to the agent, as they are given. */
+  listTools?(asked?: object): MastraTools | Promise<MastraTools>
   listWorkflows?(asked?: object): Promise<Readonly<Record<string, MastraWorkflow>>>
 }
 
@@ -63,6 +66,8 @@ export interface MastraTool {
   readonly parameters?: unknown
   readonly inputSchema?: unknown
   readonly backgroundConfig?: { readonly enabled?: boolean }
+  /** Of a tool of an MCP server, as long as the loop has not made it its own. */
+  readonly mcpMetadata?: { readonly serverName?: unknown }
   /** What the model is told of its result. */
   readonly toModelOutput?: (result: unknown) => unknown
   readonly execute?: (input: unknown, options?: MastraToolOptions) => unknown

@@ -3,6 +3,7 @@ import { tellsFailure, wordsOf } from '../../dispatcher/calls/tool-outcome.ts'
 import type { ToolOutcome } from '../../dispatcher/index.ts'
 import { defined, isRecord } from '../../internal/objects.ts'
 import { isError } from '../../internal/realms.ts'
+import { asName } from '../../wire/reading.ts'
 import type { SafeToolCall } from '../safe/tool-call.ts'
 import { refuseInDurableRun } from '../sdk-run/durable-limits.ts'
 import { MastraRun } from './mastra-run.ts'
@@ -20,13 +21,23 @@ export function observeTools(run: MastraRun, tools: MastraTools): MastraTools {
       const execute = tool?.execute
       if (typeof execute !== 'function') return [name, tool]
       run.tools.add(name)
+      const server = run.servers.get(name)
       // A run that goes on in the process in which it was suspended is given the tools of its first part.
       const observed: Execute = (input, options = {}) =>
-        new Call(MastraRun.current ?? run, name, own, execute).make(input, options)
+        new Call(MastraRun.current ?? run, name, own, execute, server).make(input, options)
       const own = { ...tool, execute: observed }
       return [name, own]
     }),
   )
+}
+
+/** Notes of which MCP servers tools are, by the names that they have in the run. */
+export function noteServers(run: MastraRun, tools: MastraTools | undefined): void {
+  for (const [name, tool] of Object.entries(tools ?? {})) {
+    const server = asName(tool?.mcpMetadata?.serverName)
+    if (server === undefined) run.servers.delete(name)
+    else run.servers.set(name, server)
+  }
 }
 
 /**
@@ -66,12 +77,14 @@ class Call {
   readonly #name: string
   readonly #tool: MastraTool
   readonly #execute: Execute
+  readonly #server: string | undefined
 
-  constructor(run: MastraRun, name: string, tool: MastraTool, execute: Execute) {
+  constructor(run: MastraRun, name: string, tool: MastraTool, execute: Execute, server: string | undefined) {
     this.#run = run
     this.#name = name
     this.#tool = tool
     this.#execute = execute
+    this.#server = server
   }
 
   async make(input: unknown, options: MastraToolOptions): Promise<unknown> {
@@ -83,7 +96,7 @@ class Call {
     const alone = await this.#run.below(options.abortSignal)
     try {
       await alone.run.admit()
-      return await new Call(alone, this.#name, this.#tool, this.#execute).#make(input, options)
+      return await new Call(alone, this.#name, this.#tool, this.#execute, this.#server).#make(input, options)
     } finally {
       await alone.run.end()
     }
@@ -118,6 +131,7 @@ class Call {
       // Nothing goes on with it.
       ...(isBackgroundTask && { parkable: false }),
       ...(isAgent && { source: 'agent' as const }),
+      ...(this.#server !== undefined && { source: 'mcp' as const, identifier: this.#server }),
       ...defined({
         toolCallId,
         description: typeof description === 'string' ? description : undefined,

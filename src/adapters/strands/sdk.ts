@@ -34,8 +34,8 @@ export interface StrandsTool {
   readonly toolSpec?: { readonly inputSchema?: unknown; readonly outputSchema?: unknown }
   /** The agent that the tool asks, where it is one. */
   readonly agent?: unknown
-  /** The server that runs the tool, where there is one. */
-  readonly mcpClient?: { readonly clientName?: unknown }
+  /** What asks the server that runs the tool, where there is one. */
+  readonly mcpClient?: { readonly serverVersion?: { readonly name?: unknown } }
 }
 
 export interface StrandsModel {

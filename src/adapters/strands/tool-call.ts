@@ -38,7 +38,10 @@ async function openCall(agent: AgentRun, { tool, toolUse }: ToolContext): Promis
     // As Strands does that runs it.
     outlastsAbort: true,
     ...(asked !== undefined && { source: 'agent' }),
-    ...(mcpClient !== undefined && { source: 'mcp', identifier: asName(mcpClient.clientName) ?? 'mcp' }),
+    ...(mcpClient !== undefined && {
+      source: 'mcp',
+      identifier: asName(mcpClient.serverVersion?.name) ?? 'mcp',
+    }),
     ...defined({
       description: asName(description),
       inputSchema: isRecord(inputSchema) ? inputSchema : undefined,
