@@ -1,12 +1,22 @@
 import { AIMessage, type BaseMessage, HumanMessage } from '@langchain/core/messages'
 import { fakeModel } from '@langchain/core/testing'
-import { Annotation, Send, START, StateGraph } from '@langchain/langgraph'
+import {
+  Annotation,
+  Command,
+  interrupt,
+  MemorySaver,
+  MessagesAnnotation,
+  Send,
+  START,
+  StateGraph,
+} from '@langchain/langgraph'
 import { HookDispatcher } from 'hookspan'
 import { hookspanMiddleware } from 'hookspan/langchain'
-import { createAgent, tool } from 'langchain'
+import { createAgent, createMiddleware, humanInTheLoopMiddleware, tool } from 'langchain'
 import { expect, it } from 'vitest'
 import { z } from 'zod'
 import { activityTree } from '../support/activity-tree.ts'
+import { dispatcherWith } from '../support/told-events.ts'
 
 const search = tool(({ q }) => `found ${q}`, {
   name: 'search',
@@ -120,4 +130,93 @@ it('a sub-agent may have the very middleware of the agent that calls it', async 
     '  step 1',
     '    chat fake-model-builder',
   ])
+})
+
+const approve = new Command({ resume: { decisions: [{ type: 'approve' }] } })
+
+/** An agent whose tool is run once LangChain's own middleware has asked about it. */
+function asking(dispatcher: HookDispatcher) {
+  return createAgent({
+    model: searching(2),
+    tools: [search],
+    middleware: [
+      hookspanMiddleware({ dispatcher, agentName: 'worker' }),
+      humanInTheLoopMiddleware({ interruptOn: { search: { allowedDecisions: ['approve'] } } }),
+    ],
+  })
+}
+
+it('an agent in a graph goes on as one run once a human has answered', async () => {
+  const { tree, dispatcher } = observed()
+  const graph = new StateGraph(MessagesAnnotation)
+    .addNode('worker', asking(dispatcher).graph)
+    .addEdge(START, 'worker')
+    .compile({ checkpointer: new MemorySaver() })
+  const config = { configurable: { thread_id: 'one' } }
+  await graph.invoke({ messages: [new HumanMessage('a')] }, config)
+  expect((await graph.invoke(approve as never, config)).messages.at(-1)?.text).toBe('done with a')
+  await dispatcher.drain()
+  expect(tree.lines()).toEqual(['invoke_agent worker', ...TURNS])
+})
+
+const pay = tool(() => `paid: ${interrupt('Really?')}`, {
+  name: 'search',
+  description: 'Asks first.',
+  schema: z.object({ q: z.string() }),
+})
+
+it.each(['middleware', 'tool'])('a sub-agent whose %s asks a human is interrupted, and ends', async (who) => {
+  const { dispatcher, events } = dispatcherWith()
+  const own = createAgent({
+    model: searching(2),
+    tools: [pay],
+    middleware: [hookspanMiddleware({ dispatcher, agentName: 'worker' })],
+  })
+  const expert = who === 'tool' ? own : asking(dispatcher)
+  const ask = tool(
+    async ({ q }) => (await expert.invoke({ messages: [new HumanMessage(q)] })).messages.at(-1)?.text ?? '',
+    { name: 'ask', description: 'Asks.', schema: z.object({ q: z.string() }) },
+  )
+  const model = fakeModel()
+    .respondWithTools([{ name: 'ask', args: { q: 'a' }, id: '1' }])
+    .respond(new AIMessage('done'))
+  const middleware = [hookspanMiddleware({ dispatcher, agentName: 'main' })]
+  const agent = createAgent({ model, tools: [ask], middleware, checkpointer: new MemorySaver() })
+  const config = { configurable: { thread_id: 'one' } }
+  await agent.invoke({ messages: [new HumanMessage('go')] }, config)
+  await dispatcher.drain()
+  expect(dispatcher.stats().operations).toBe(0)
+  const ends = () => events.filter(({ hookType }) => hookType === 'onComplete')
+  expect(ends()).toMatchObject([{ agentName: 'worker', reason: 'interrupted' }])
+  expect((await agent.invoke(approve, config)).messages.at(-1)?.text).toBe('done')
+  await dispatcher.drain()
+  expect(ends().slice(1)).toMatchObject([
+    { agentName: 'worker', reason: 'done' },
+    { agentName: 'main', reason: 'done' },
+  ])
+})
+
+it.each([
+  ['its recursionLimit', () => ({}), 3],
+  [
+    "another middleware's throw",
+    () => ({
+      beforeModel: () => {
+        throw new Error('no more')
+      },
+    }),
+    25,
+  ],
+])('a run that ends by %s is not told to its end, as the page says', async (_, hooks, recursionLimit) => {
+  const { dispatcher, events } = dispatcherWith()
+  const other = createMiddleware({ name: 'other', ...hooks() })
+  const agent = createAgent({
+    model: searching(9),
+    tools: [search],
+    middleware: [hookspanMiddleware({ dispatcher }), other],
+  })
+  const messages = [new HumanMessage('a')]
+  await expect(agent.invoke({ messages }, { recursionLimit })).rejects.toThrow(/Recursion limit|no more/)
+  await dispatcher.drain()
+  expect(events.filter(({ hookType }) => /onComplete|onError/.test(hookType))).toEqual([])
 })

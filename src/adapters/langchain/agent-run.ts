@@ -1,4 +1,5 @@
 import type { ParkedOperation } from '../../dispatcher/index.ts'
+import { currentPlace } from '../../dispatcher/run/current.ts'
 import { ObservedRun, type RunHost, whenAborted } from '../sdk-run/observed-run.ts'
 import type { LcRuntime } from './lang-chain.ts'
 
@@ -15,6 +16,31 @@ export interface AskedHuman {
 /** Calls begin together: what has not begun by then runs after these, one at a time. */
 const TOGETHER_MS = 200
 
+/** Runs of agents that the code of a tool call has begun, by where that code is. */
+const begunIn = new WeakMap<object, Set<AgentRun>>()
+
+/**
+ * Runs a tool, and ends what agents it has begun when an interrupt goes through it: LangGraph tells them nothing of one
+ * that is not their own tool's.
+ */
+export async function withinTool(
+  isInterrupt: (error: unknown) => boolean,
+  body: () => unknown,
+): Promise<unknown> {
+  const site = currentPlace()?.site
+  const begun = new Set<AgentRun>()
+  if (site !== undefined) begunIn.set(site, begun)
+  try {
+    return await body()
+  } catch (error) {
+    for (const { run } of isInterrupt(error) ? begun : []) {
+      run.waitingFor = 'human'
+      await run.end()
+    }
+    throw error
+  }
+}
+
 /** One run of an agent, from its first node to its end or its interrupt. */
 export class AgentRun {
   readonly run: ObservedRun
@@ -28,6 +54,8 @@ export class AgentRun {
 
   constructor(host: RunHost, said: ConstructorParameters<typeof ObservedRun>[1]) {
     this.run = new ObservedRun(host, said)
+    const site = currentPlace()?.site
+    if (this.run.isCalled && site !== undefined) begunIn.get(site)?.add(this)
     whenAborted(this.run, () => void this.run.fail(this.run.signal?.reason))
   }
 

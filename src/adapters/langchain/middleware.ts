@@ -95,8 +95,9 @@ class Runs {
       const runs = this.#runs.get(writer) ?? new Map<string, AgentRun>()
       this.#runs.set(writer, runs.set(graphOf(runtime), run))
     }
-    const thread = threadOf(runtime)
-    if (thread === undefined || run.run.isPart) return run
+    // One that a tool calls is over with the tool.
+    const thread = run.run.isPart || run.run.isCalled ? undefined : threadOf(runtime)
+    if (thread === undefined) return run
     const oldest = this.#threads.size >= MAX_THREADS ? this.#threads.keys().next().value : undefined
     if (oldest !== undefined) this.#threads.delete(oldest)
     this.#threads.set(thread, run)
@@ -135,10 +136,10 @@ function graphOf({ configurable }: LcRuntime): string {
   return path.slice(0, -1).join('|')
 }
 
-/** Of a graph that keeps its state: the agent itself, and no graph inside of it. */
+/** Of a graph that keeps its state, and the place in it of the agent, which is the same once it goes on. */
 function threadOf(runtime: LcRuntime): string | undefined {
   const { thread_id } = runtime.configurable ?? {}
-  return typeof thread_id === 'string' && graphOf(runtime) === '' ? thread_id : undefined
+  return typeof thread_id === 'string' ? `${graphOf(runtime)} ${thread_id}` : undefined
 }
 
 /** What the gates made of the input, where it can be said to the agent. */

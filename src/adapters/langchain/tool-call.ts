@@ -4,7 +4,7 @@ import type { ToolCallDecision, ToolOutcome } from '../../dispatcher/index.ts'
 import { toContent } from '../../internal/json.ts'
 import { defined, isRecord } from '../../internal/objects.ts'
 import type { SafeToolCall } from '../safe/tool-call.ts'
-import { type AgentRun, type AskedHuman, answersIn } from './agent-run.ts'
+import { type AgentRun, type AskedHuman, answersIn, withinTool } from './agent-run.ts'
 import {
   isBubbleUp,
   isInterrupt,
@@ -82,7 +82,8 @@ async function runTool(call: Call, request: LcToolRequest, handler: LcHandler<Lc
   let thrown: unknown
   const outcome = await call.run(async (args) => {
     try {
-      message = await handler({ ...request, toolCall: { ...request.toolCall, args } })
+      const asked = { ...request, toolCall: { ...request.toolCall, args } }
+      message = await withinTool(isInterrupt, () => handler(asked))
       return isToolMessage(message) ? saidBy(message) : message
     } catch (error) {
       if (!isBubbleUp(error)) throw error

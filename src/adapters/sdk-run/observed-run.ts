@@ -114,6 +114,11 @@ export class ObservedRun {
     return this.#within !== undefined
   }
 
+  /** True when a tool calls it. */
+  get isCalled(): boolean {
+    return this.#agentCall !== undefined
+  }
+
   /** Rejects with what refuses the run. Gives what the gates made of the input. */
   async admit(): Promise<unknown> {
     if (this.#within !== undefined) return this.#init.input
@@ -215,7 +220,7 @@ export class ObservedRun {
       this.#parked.resolve(op.park({ waitingFor }))
       return undefined
     }
-    const reason = op.signal?.aborted ? 'interrupted' : 'done'
+    const reason = op.signal?.aborted || waitingFor === 'human' ? 'interrupted' : 'done'
     const told = await op.complete({ reason, ...defined({ content }) })
     this.#agentCall?.settle({ operationId: op.operationId, reason: told.reason, ...defined({ content }) })
     return refusalOf(told, content)
