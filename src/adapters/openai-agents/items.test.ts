@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { requestToWire } from './items.ts'
+import { readResponse, requestToWire } from './items.ts'
 
 describe('requestToWire', () => {
   it('puts the conversation into other words for those who read it, once', () => {
@@ -28,4 +28,14 @@ describe('requestToWire', () => {
   it('leaves out a conversation that is empty', () => {
     expect(requestToWire({ input: [] }, 'gpt-5', false)).toEqual({ model: 'gpt-5' })
   })
+})
+
+it('is told which model of the AI SDK answered by what it writes into its items, as `aisdk()` does', () => {
+  const reply = (model: string) => {
+    const output = [{ type: 'message', role: 'assistant', content: [], providerData: { model } }]
+    return readResponse({ output, usage: {}, responseId: 'r' } as never).response.model
+  }
+  expect(reply('openai.chat:gpt-5')).toBe('gpt-5')
+  expect(reply('ollama:llama3:8b')).toBe('llama3:8b')
+  expect(reply('gpt-5')).toBeUndefined()
 })

@@ -173,7 +173,7 @@ function fromWire(item: Loose, all: readonly Loose[]): Item {
 
 /** A reply in the words of the Responses API. */
 export function responseToWire({ output, usage, responseId, providerData }: ModelResponse): Loose {
-  const model = asText(providerData?.model)
+  const model = asText(providerData?.model) ?? modelBehind(output)
   return present<Loose>({
     id: responseId,
     object: 'response',
@@ -182,6 +182,12 @@ export function responseToWire({ output, usage, responseId, providerData }: Mode
     output: asList(output).flatMap((item) => (isRecord(item) ? [toWire(item)] : [])),
     usage: usageToWire(usage),
   })
+}
+
+/** A model of the AI SDK (`aisdk()`) names itself in each item: `anthropic.messages:claude-sonnet-4-5`. */
+function modelBehind(output: unknown): string | undefined {
+  const [first] = asObjects(asObjects(output).map(({ providerData }) => providerData))
+  return /^[^:]+:(.+)$/.exec(asText(first?.model) ?? '')?.[1]
 }
 
 function usageToWire(usage: unknown): Loose | undefined {
