@@ -1,12 +1,15 @@
 import { AIMessage, HumanMessage, ToolMessage } from '@langchain/core/messages'
 import { fakeModel } from '@langchain/core/testing'
+import { Command } from '@langchain/langgraph'
 import { HookDispatcher } from 'hookspan'
+import { mutate } from 'hookspan/gates'
 import { hookspanMiddleware } from 'hookspan/langchain'
 import { toolPolicy } from 'hookspan/policies'
 import { type AgentMiddleware, createAgent, createMiddleware, tool } from 'langchain'
 import { expect, it } from 'vitest'
 import { z } from 'zod'
 import { activityTree } from '../support/activity-tree.ts'
+import { dispatcherWith, find, gate } from '../support/told-events.ts'
 
 /** A tool that a middleware brings along for a model call, and runs: by LangChain, or by itself. */
 function bringing(byItself: boolean) {
@@ -68,3 +71,36 @@ it('of those that a middleware before ours runs by itself nothing is seen, as th
   expect(await run(['wipe'], (ours) => [middleware, ours])).toEqual([])
   expect(ran).toEqual(['all'])
 })
+
+/** As tools of `deepagents` and `todoListMiddleware` answer: with a message, and with what changes the state. */
+const noting = tool(
+  (_, { toolCall }) => {
+    const said = new ToolMessage({ content: 'noted 42', tool_call_id: toolCall?.id ?? '', name: 'note' })
+    return new Command({ update: { messages: [said], notes: ['one'] } })
+  },
+  { name: 'note', description: 'Notes.', schema: z.object({}) },
+)
+
+it.each([
+  ['let through', undefined, 'noted 42'],
+  ['changed', () => mutate('noted'), 'noted'],
+])(
+  'the message of a command is what a tool is told to have given, and its state is kept: %s',
+  async (_, decide, says) => {
+    const { dispatcher, events } = dispatcherWith(gate('afterToolCall', decide ?? (() => undefined)))
+    const model = fakeModel()
+      .respondWithTools([{ name: 'note', args: {}, id: '1' }])
+      .respond(new AIMessage('done'))
+    const stateSchema = z.object({ notes: z.array(z.string()).default([]) })
+    const middleware = [
+      hookspanMiddleware({ dispatcher }),
+      createMiddleware({ name: 'notes', stateSchema }),
+    ] as const
+    const agent = createAgent({ model, tools: [noting], middleware })
+    const { messages, notes } = await agent.invoke({ messages: [new HumanMessage('Note it.')] })
+    await dispatcher.drain()
+    expect(messages[2]?.text).toBe(says)
+    expect(notes).toEqual(['one'])
+    expect(find(events, 'afterToolCall')).toMatchObject({ content: says })
+  },
+)

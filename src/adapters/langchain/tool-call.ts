@@ -84,7 +84,8 @@ async function runTool(call: Call, request: LcToolRequest, handler: LcHandler<Lc
     try {
       const asked = { ...request, toolCall: { ...request.toolCall, args } }
       message = await withinTool(isInterrupt, () => handler(asked))
-      return isToolMessage(message) ? saidBy(message) : message
+      const said = messageIn(message, request)
+      return said === undefined ? message : saidBy(said)
     } catch (error) {
       if (!isBubbleUp(error)) throw error
       thrown = error
@@ -94,6 +95,33 @@ async function runTool(call: Call, request: LcToolRequest, handler: LcHandler<Lc
     }
   })
   return { outcome, message, thrown }
+}
+
+interface CommandLike {
+  readonly lg_name: 'Command'
+  readonly update?: { readonly messages?: unknown }
+}
+
+function isCommand(made: unknown): made is CommandLike {
+  return (made as { lg_name?: unknown } | null | undefined)?.lg_name === 'Command'
+}
+
+function messagesOf({ update }: CommandLike): readonly LcMessage[] {
+  return Array.isArray(update?.messages) ? update.messages : []
+}
+
+/** What the model is to be told: what a tool gave as a message, or in a command that changes the state, too. */
+function messageIn(made: unknown, { toolCall }: Pick<LcToolRequest, 'toolCall'>): LcMessage | undefined {
+  if (isToolMessage(made)) return made
+  if (!isCommand(made)) return undefined
+  return messagesOf(made).find((one) => isToolMessage(one) && one.tool_call_id === toolCall.id)
+}
+
+/** The same command, with another message. */
+function commandWith(command: CommandLike, said: LcMessage, instead: LcMessage): object {
+  const messages = messagesOf(command).map((one) => (one === said ? instead : one))
+  const copy = Object.create(Object.getPrototypeOf(command)) as object
+  return Object.assign(copy, command, { update: { ...command.update, messages } })
 }
 
 /** A tool may answer with a message that tells of its failure. */
@@ -165,18 +193,19 @@ function messageOf(
   if (!('result' in outcome)) {
     return new ToolMessage({ tool_call_id, name, status: 'error', content: outcome.toToolMessage().content })
   }
-  const own = isToolMessage(message) ? message.content : message
-  if (outcome.state === 'completed' && outcome.result === own) return message
+  const said = messageIn(message, { toolCall })
+  if (outcome.state === 'completed' && outcome.result === (said?.content ?? message)) return message
   // What the model is not told goes where the SDK has it for whoever reads its messages.
   const apart = wordsOf(outcome) === undefined ? undefined : outcome.result
-  const { artifact = apart } = (message ?? {}) as Partial<LcMessage>
-  return new ToolMessage({
+  const { artifact = apart } = said ?? {}
+  const instead = new ToolMessage({
     tool_call_id,
     name,
     status: tellsFailure(outcome) ? 'error' : 'success',
     content: outcome.toToolMessage().content,
     ...defined({ artifact }),
   })
+  return said !== undefined && isCommand(message) ? commandWith(message, said, instead) : instead
 }
 
 /** Arguments that the tool's schema refuses: LangChain has its own words for the model. */
