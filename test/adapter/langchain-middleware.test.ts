@@ -5,7 +5,7 @@ import { HookDispatcher } from 'hookspan'
 import { mutate } from 'hookspan/gates'
 import { hookspanMiddleware } from 'hookspan/langchain'
 import { toolPolicy } from 'hookspan/policies'
-import { type AgentMiddleware, createAgent, createMiddleware, tool } from 'langchain'
+import { type AgentMiddleware, createAgent, createMiddleware, modelRetryMiddleware, tool } from 'langchain'
 import { expect, it } from 'vitest'
 import { z } from 'zod'
 import { activityTree } from '../support/activity-tree.ts'
@@ -104,3 +104,20 @@ it.each([
     expect(find(events, 'afterToolCall')).toMatchObject({ content: says })
   },
 )
+
+it('what another middleware asks a model by itself is not told, and the tries of a retry are one call, as the page says', async () => {
+  const { dispatcher, events } = dispatcherWith()
+  const other = fakeModel().respond(new AIMessage('in short'))
+  const asking = createMiddleware({
+    name: 'asking',
+    beforeModel: async () => {
+      await other.invoke('Say it in short.')
+    },
+  })
+  const model = fakeModel().respond(new Error('overloaded')).respond(new AIMessage('done'))
+  const middleware = [hookspanMiddleware({ dispatcher }), asking, modelRetryMiddleware({ initialDelayMs: 1 })]
+  await createAgent({ model, tools: [], middleware }).invoke({ messages: [new HumanMessage('go')] })
+  await dispatcher.drain()
+  expect([other.callCount, model.callCount]).toEqual([1, 2])
+  expect(events.filter(({ hookType }) => hookType === 'beforeLlmCall')).toHaveLength(1)
+})
