@@ -25,6 +25,7 @@ import {
   type Runner,
   type RunResult,
 } from './sdk.ts'
+import { watchServer } from './swallowed-failure.ts'
 import { homeOf, observeTool } from './tools.ts'
 
 export interface ObserveAgentsOptions {
@@ -210,6 +211,7 @@ function reach({ place }: Frame, agent: Agent, tools: readonly AnyTool[]): void 
 
 /** @returns those that nothing of ours can be put into. */
 function observeTools(agent: Agent, tools: readonly AnyTool[]): ToolOutOfReach[] {
+  for (const server of agent.mcpServers ?? []) watchServer(server)
   return tools.flatMap((tool) => {
     if (!isFunctionTool(tool)) return observeSearch(agent, tool) ? [] : [unseenTool(tool.name ?? '', 'local')]
     const home = homeOf(agent, tool)

@@ -58,12 +58,18 @@ export interface Handoff {
   onInvokeHandoff(context: unknown, args: string): Promise<unknown>
 }
 
+export interface McpServer {
+  readonly name?: string
+  callTool?(...args: unknown[]): Promise<unknown>
+  callToolResult?(...args: unknown[]): Promise<unknown>
+}
+
 export interface Agent {
   readonly name?: string
   readonly instructions?: unknown
   readonly model?: unknown
   readonly tools?: readonly AnyTool[]
-  readonly mcpServers?: readonly { readonly name?: string }[]
+  readonly mcpServers?: readonly McpServer[]
   getAllTools?(...args: unknown[]): Promise<AnyTool[]>
   getMcpTools?(...args: unknown[]): Promise<AnyTool[]>
   getEnabledHandoffs?(...args: unknown[]): Promise<Handoff[]>

@@ -1,7 +1,9 @@
 import { isRecord } from '../../internal/objects.ts'
+import { asList, asObject, asText } from '../../wire/reading.ts'
 import { isLocked } from '../replace.ts'
 import { patches } from './patches.ts'
 import { currentFrame, type ToolFrame } from './place.ts'
+import type { McpServer } from './sdk.ts'
 
 /** A tool threw, and the SDK put that into words for the model. */
 class ToolFailed extends Error {
@@ -85,6 +87,28 @@ export function failureOf({ swallowed }: ToolFrame, value: unknown): { readonly 
   const known = typeof said === 'string' && said !== REDACTED
   const message = known ? said.replace(/^Error: /, '') : typeof value === 'string' ? value : 'the tool failed'
   return { error: new ToolFailed(message) }
+}
+
+/** A server's word that its tool failed, of which the SDK passes on the text alone. */
+export function watchServer(server: McpServer): void {
+  if (patches.has(server)) return
+  for (const name of ['callTool', 'callToolResult'] as const) {
+    const own = server[name]
+    if (typeof own !== 'function' || isLocked(server, name)) continue
+    patches.replace(server, name, async function (this: McpServer, ...args: unknown[]) {
+      const result = await own.apply(this, args)
+      const { isError, content = result } = (result ?? {}) as { isError?: unknown; content?: unknown }
+      const tool = currentFrame()?.tool
+      if (isError === true && tool !== undefined) tool.swallowed = { error: textOf(content) }
+      return result
+    })
+  }
+}
+
+function textOf(content: unknown): string {
+  return asList(content)
+    .map((block) => asText(asObject(block)?.text) ?? '')
+    .join('')
 }
 
 function isSpan(span: unknown): span is SdkSpan {

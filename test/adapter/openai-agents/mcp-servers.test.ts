@@ -73,6 +73,25 @@ describe('an agent with the tools of several MCP servers', () => {
     expect(asked).toEqual(['orders/look'])
   })
 
+  it.each(['callTool', 'callToolResult'])('is told as failed where its server says so: %s', async (how) => {
+    const dispatcher = new HookDispatcher()
+    const events = eventsOf(dispatcher)
+    const content = Object.assign([{ type: 'text' as const, text: 'no such order' }], { isError: true })
+    const server = serverOf('orders', [])
+    if (how === 'callTool') server.callTool = async () => content
+    else
+      Object.assign(server, {
+        useStructuredContent: true,
+        callToolResult: async () => ({ content, isError: true }),
+      })
+    const model = scripted([['o', {}]], 'done')
+
+    await observed(bareRunner(), { dispatcher }).run(agentOf({ model, mcpServers: [server] }), 'hi')
+
+    expect(findAll(events, 'onToolCallError')).toMatchObject([{ errorMessage: 'no such order' }])
+    expect(model.lastCall?.request.input.at(-1)).toMatchObject({ output: [{ text: 'no such order' }] })
+  })
+
   it('tells no key that is in the address of a server', async () => {
     const dispatcher = new HookDispatcher()
     const events = eventsOf(dispatcher)
