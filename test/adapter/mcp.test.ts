@@ -144,6 +144,72 @@ describe.each(['1', '2'] as const)('version %s of the MCP SDK', (version) => {
     })
   })
 
+  describe('asked by a tool that the adapter of an SDK has told as one of MCP', () => {
+    async function asking(outer: object, watch: (dispatcher: HookDispatcher) => void = () => {}) {
+      const both = await pair()
+      using tracing = traced()
+      const { dispatcher } = tracing
+      watch(dispatcher)
+      observeMcpClient(both.client, { dispatcher })
+      observeMcpServer(both.server, { dispatcher })
+      const init = {
+        toolCallId: '1',
+        source: 'mcp' as const,
+        identifier: 'mine',
+        apiName: 'mcp_shop__search',
+      }
+      const op = dispatcher.startOperation({ agentName: 'support' })
+      await op.step((step) =>
+        step.toolCall({ ...init, args: { q: 'bags' }, ...outer }, () => both.client.callTool(search)),
+      )
+      await op.complete()
+      await both.client.close()
+      expect(both.live).toHaveBeenCalledOnce()
+      return tracing
+        .tree()
+        .split('\n')
+        .map((line) => line.trim())
+    }
+    const names = (spans: readonly string[]) => spans.filter((name) => name !== 'step 0')
+    const SERVER = ['invoke_agent shop', 'execute_tool search']
+
+    it('is that call, with what the server does below it', async () => {
+      const spans = await asking({})
+      expect(names(spans)).toEqual(['invoke_agent support', 'execute_tool mcp_shop__search', ...SERVER])
+    })
+
+    it.each([
+      ['other arguments', { args: { q: 'bags', more: true } }],
+      ['a tool of another name', { apiName: 'find' }],
+      ['a tool that is not said to be of MCP', { source: 'local' }],
+      ['a call that no model has asked for', { toolCallId: undefined }],
+    ])('is a call of its own inside of %s', async (_name, outer) => {
+      const spans = await asking(outer)
+      expect(names(spans).slice(2)).toEqual(['execute_tool search', ...SERVER])
+    })
+
+    it('is decided on by its own name, too', async () => {
+      const decided: unknown[] = []
+      const gate = {
+        id: 'sees',
+        point: 'beforeToolCall' as const,
+        decide: ({ identifier, apiName }: { identifier: string; apiName: string }) => {
+          decided.push(`${identifier}/${apiName}`)
+          return { decision: 'proceed' as const }
+        },
+      }
+      await asking({}, (dispatcher) => void dispatcher.use({ name: 'sees', gates: [gate as never] }))
+      expect(decided.slice(0, 2)).toEqual(['mine/mcp_shop__search', 'shop/search'])
+      decided.length = 0
+      await asking(
+        { identifier: 'shop', apiName: 'search' },
+        (dispatcher) => void dispatcher.use({ name: 'sees', gates: [gate as never] }),
+      )
+      // The second is that of the server.
+      expect(decided).toEqual(['shop/search', 'shop/search'])
+    })
+  })
+
   it('has calls where the code runs, else in an operation of their own, under the name of the server', async () => {
     const both = await pair()
     const { dispatcher, tree } = tracked()

@@ -9,7 +9,7 @@ import { replace } from '../replace.ts'
 import { currentCalls, type SafeCalls } from '../safe/calls.ts'
 import { AttachedObjects } from '../sdk-loop/attached.ts'
 import { callServer, KINDS, type Method } from './call.ts'
-import { within } from './place.ts'
+import { type Told, toldAlready, within } from './place.ts'
 import { type Request, traced, traceparentOf, watchHandlers } from './protocol.ts'
 import { askHuman, askModel } from './questions.ts'
 import { type Send, type TaskClient, watchTaskStreams } from './task-streams.ts'
@@ -80,23 +80,24 @@ function patch(client: McpClient, options: ObserveMcpClientOptions): () => void 
   const identifier = () => options.serverName ?? (client.getServerVersion?.()?.name || 'mcp')
   const make = (method: Method, params: unknown, how: unknown, send: Send): Promise<unknown> => {
     const call = { method, identifier: identifier(), params: asObject(params) ?? {} }
-    return within(options, {}, (calls) =>
-      callServer(calls, call, async (given, { traceparent, signal, toolCallId }) => {
-        const { apiName, args } = KINDS[method].named(given)
-        const tool = { identifier: call.identifier, apiName, args, toolCallId }
-        const entry = { calls: currentCalls(), tool }
-        const own = asObject(how)
-        inFlight.push(entry)
-        try {
-          // The call ends with its run, too.
-          return await withEither(own?.signal as AbortSignal | undefined, signal, (either) =>
-            send(traced(given, traceparent), { ...own, signal: either }),
-          )
-        } finally {
-          inFlight.splice(inFlight.indexOf(entry), 1)
-        }
-      }),
-    )
+    const sent = async (given: Loose, { traceparent, signal, toolCallId }: Told) => {
+      const { apiName, args } = KINDS[method].named(given)
+      const tool = { identifier: call.identifier, apiName, args, toolCallId }
+      const entry = { calls: currentCalls(), tool }
+      const own = asObject(how)
+      inFlight.push(entry)
+      try {
+        // The call ends with its run, too.
+        return await withEither(own?.signal as AbortSignal | undefined, signal, (either) =>
+          send(traced(given, traceparent), { ...own, signal: either }),
+        )
+      } finally {
+        inFlight.splice(inFlight.indexOf(entry), 1)
+      }
+    }
+    const told = toldAlready({ identifier: call.identifier, ...KINDS[method].named(call.params) })
+    if (told !== undefined) return sent(call.params, told)
+    return within(options, {}, (calls) => callServer(calls, call, sent))
   }
   const asked =
     (method: Method, own: Ask, at: number): Ask =>

@@ -77,6 +77,10 @@ export class ToolCallBracket<A, R> extends Bracket<ToolEnd, CallSite> {
     return 'while the tool was running'
   }
 
+  get toolCall(): ToolCallContext {
+    return this.call
+  }
+
   get key(): string {
     return this.call.callKey as string
   }

@@ -63,6 +63,7 @@ export interface OpenActivity {
   /** A step, a tool call as it is saved while it is open. */
   readonly savedStep?: SavedStep
   readonly savedCall?: WaitingCall | undefined
+  readonly toolCall?: ToolCallContext
 }
 
 /** What an operation has of the one that called it. */
@@ -298,6 +299,12 @@ export class OperationCore {
   /** The calls that go on where the run does: what waits, what has not been taken up again, what is at work. */
   get unfinishedCalls(): WaitingCall[] {
     return [...this.waiting, ...this.#resumable, ...[...this.#open].flatMap((open) => open.savedCall ?? [])]
+  }
+
+  /** The tool call whose code makes the calls of this place. */
+  toolCallAt({ callKey }: CallSite): ToolCallContext | undefined {
+    if (callKey === undefined) return undefined
+    return [...this.#open].find(({ toolCall }) => toolCall?.callKey === callKey)?.toolCall
   }
 
   /** The step that goes on there. */
