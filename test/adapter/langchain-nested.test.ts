@@ -11,7 +11,7 @@ import {
   StateGraph,
 } from '@langchain/langgraph'
 import { HookDispatcher } from 'hookspan'
-import { hookspanMiddleware } from 'hookspan/langchain'
+import { hookspanCallbacks, hookspanMiddleware } from 'hookspan/langchain'
 import { createAgent, createMiddleware, humanInTheLoopMiddleware, tool } from 'langchain'
 import { expect, it } from 'vitest'
 import { z } from 'zod'
@@ -219,4 +219,24 @@ it.each([
   await expect(agent.invoke({ messages }, { recursionLimit })).rejects.toThrow(/Recursion limit|no more/)
   await dispatcher.drain()
   expect(events.filter(({ hookType }) => /onComplete|onError/.test(hookType))).toEqual([])
+})
+
+it('a bare graph whose node asks a human waits, and is not told as done', async () => {
+  const { dispatcher, events } = dispatcherWith()
+  const graph = new StateGraph(MessagesAnnotation)
+    .addNode('ask', () => ({ messages: [new HumanMessage(interrupt('Really?'))] }))
+    .addEdge(START, 'ask')
+    .compile({ checkpointer: new MemorySaver() })
+  const config = {
+    configurable: { thread_id: 'one' },
+    callbacks: [hookspanCallbacks({ dispatcher }) as never],
+  }
+  const ends = () => events.filter(({ hookType }) => /onComplete|onError/.test(hookType))
+  await graph.invoke({ messages: [new HumanMessage('go')] }, config)
+  await dispatcher.drain()
+  expect(ends()).toEqual([])
+  expect(dispatcher.stats().operations).toBe(0)
+  await graph.invoke(new Command({ resume: 'Yes.' }), config)
+  await dispatcher.drain()
+  expect(ends()).toMatchObject([{ hookType: 'onComplete', reason: 'done' }])
 })

@@ -140,12 +140,16 @@ class ToldRuns {
       return op.complete(defined({ content: last }))
     })
 
-  readonly chainError = (error: unknown, runId: string): Promise<void> =>
-    this.#end(runId, async ({ op, waits }) => {
-      if (isInterrupt(error) || waits) return op.park({ waitingFor: 'human' })
+  readonly chainError = (error: unknown, runId: string): Promise<void> => {
+    // A node that asks stops the graph, which ends without an error.
+    const root = this.#roots.get(runId)
+    if (isInterrupt(error) && root !== undefined) root.waits = true
+    return this.#end(runId, async ({ op, waits }) => {
+      if (waits) return op.park({ waitingFor: 'human' })
       if (isAbort(error)) return op.complete({ reason: 'interrupted' })
       return op.fail(error)
     })
+  }
 
   #model(
     about: unknown,
