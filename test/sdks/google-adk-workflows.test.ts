@@ -1,4 +1,5 @@
 import { HookDispatcher } from 'hookspan'
+import { mutate } from 'hookspan/gates'
 import { hookspanPlugin } from 'hookspan/google-adk'
 import { mock, mockTools } from 'hookspan/mock'
 import { toolPolicy } from 'hookspan/policies'
@@ -6,16 +7,28 @@ import { describe, expect, it } from 'vitest'
 import { z } from 'zod'
 import { activityTree } from '../support/activity-tree.ts'
 import { settled } from '../support/seen-by-caller.ts'
+import { eventsOf, findAll } from '../support/told-events.ts'
 import { ScriptedLlm } from './subjects/google-adk.ts'
 import type { Untyped } from './support/sdks.ts'
 
 const sdk = '@google/adk'
-const { FunctionTool, InMemoryRunner, LlmAgent, NodeTool, START, ToolNode, Workflow }: Untyped = await import(
-  sdk
-)
+const {
+  AgentTool,
+  FunctionTool,
+  BasePlugin,
+  InMemoryRunner,
+  LlmAgent,
+  NodeTool,
+  ParallelAgent,
+  START,
+  ToolNode,
+  Workflow,
+}: Untyped = await import(sdk)
 
 const parameters = z.object({ what: z.string() })
-const CALL = (name: string) => ({ toolCalls: [{ id: 'c1', name, args: { what: 'all' } }] })
+const CALL = (name: string, id = 'c1', args: object = { what: 'all', request: 'go' }) => ({
+  toolCalls: [{ id, name, args }],
+})
 
 /** The tool, which notes what it did, and a workflow that runs it without asking a model. */
 function wiping() {
@@ -45,17 +58,40 @@ const WAYS: Record<string, (of: ReturnType<typeof wiping>) => Untyped> = {
       model: new ScriptedLlm([CALL('cleaning'), { content: 'done' }]),
       tools: [new NodeTool(workflow({ inputSchema: parameters }))],
     }),
+  'of an agent that is a node': ({ tool }) =>
+    new Workflow({
+      name: 'asked',
+      edges: [[START, new ToolNode(new AgentTool({ agent: agentWith(tool, { inputSchema: parameters }) }))]],
+    }),
+  'of an agent that one was handed over to which is a tool, the second time': ({ tool }) =>
+    new LlmAgent({
+      name: 'asking',
+      model: new ScriptedLlm([CALL('first', 'c1'), CALL('first', 'c2'), { content: 'done' }]),
+      tools: [new AgentTool({ agent: handingOver(tool) })],
+    }),
   'a node, and a tool of an agent': ({ tool }) =>
     new Workflow({
       name: 'both',
       edges: [[START, new ToolNode(tool, { name: 'first' }), agentWith(tool)]],
     }),
 }
-const agentWith = (tool: Untyped) =>
-  new LlmAgent({ name: 'second', model: new ScriptedLlm([CALL('wipe'), { content: 'done' }]), tools: [tool] })
+const agentWith = (tool: Untyped, more: object = {}) =>
+  new LlmAgent({
+    name: 'second',
+    model: new ScriptedLlm([CALL('wipe'), { content: 'done' }, CALL('wipe', 'c2'), { content: 'done' }]),
+    tools: [tool],
+    ...more,
+  })
+/** Its runner goes on with the agent that spoke last. */
+const handingOver = (tool: Untyped) =>
+  new LlmAgent({
+    name: 'first',
+    model: new ScriptedLlm([CALL('transfer_to_agent', 't', { agentName: 'second' })]),
+    subAgents: [agentWith(tool)],
+  })
 
-async function run(agent: Untyped, dispatcher?: HookDispatcher) {
-  const plugins = dispatcher ? [hookspanPlugin({ dispatcher, agentName: 'cleaner' })] : []
+async function run(agent: Untyped, dispatcher?: HookDispatcher, others: object[] = []) {
+  const plugins = dispatcher ? [...others, hookspanPlugin({ dispatcher, agentName: 'cleaner' })] : []
   const runner = new InMemoryRunner({ agent, appName: 'test', plugins })
   const session = await runner.sessionService.createSession({ appName: 'test', userId: 'u' })
   const newMessage = { role: 'user', parts: [{ text: '{"what":"all"}' }] }
@@ -90,14 +126,18 @@ describe.each(Object.entries(WAYS))('a tool of ADK that is %s', (_name, of) => {
     const denied = wiping()
     const dispatcher = new HookDispatcher()
     dispatcher.use({ name: 'careful', gates: [toolPolicy({ deny: ['wipe'] })] })
-    expect(JSON.stringify(await run(of(denied), dispatcher))).toContain('tool_not_allowed')
+    const events = eventsOf(dispatcher)
+    await run(of(denied), dispatcher)
     expect(denied.ran).toEqual([])
+    expect(findAll(events, 'afterToolCall').map(({ outcome }) => outcome)).toContain('denied')
 
     const mocked = wiping()
     const other = new HookDispatcher()
     using _mocks = mockTools(other, [mock('wipe').returns({ mocked: true })], { onUnmocked: 'passthrough' })
-    expect(JSON.stringify(await run(of(mocked), other))).toContain('mocked')
+    const told = eventsOf(other)
+    await run(of(mocked), other)
     expect(mocked.ran).toEqual([])
+    expect(JSON.stringify(findAll(told, 'afterToolCall'))).toContain('"mocked":true')
   })
 })
 
@@ -134,4 +174,56 @@ it('is left as it was once the plugin is, and is refused where it is frozen', as
   dispatcher.use({ name: 'careful', gates: [toolPolicy({ deny: ['wipe'] })] })
   await expect(run(workflow(), dispatcher)).rejects.toThrow(/nobody would be asked/)
   expect(ran).toEqual(['all'])
+})
+
+describe('a plugin before ours', () => {
+  const theirs = (callbacks: object) => Object.assign(new BasePlugin('theirs'), callbacks)
+  const words = (text: string) => async () => ({ role: 'user', parts: [{ text }] })
+  const asked = async (dispatcher: HookDispatcher, callbacks: object) => {
+    const { ran, tool } = wiping()
+    const said = await run(agentWith(tool), dispatcher, [theirs(callbacks)]).catch(String)
+    await settled(dispatcher)
+    return { ran, said }
+  }
+
+  it('that gives the message keeps no gate and no mock from the tools', async () => {
+    const dispatcher = new HookDispatcher()
+    const events = eventsOf(dispatcher)
+    dispatcher.use({ name: 'careful', gates: [toolPolicy({ deny: ['wipe'] })] })
+    const { ran } = await asked(dispatcher, { onUserMessageCallback: words('changed') })
+    expect(ran).toEqual([])
+    expect(findAll(events, 'onStart').map(({ input }) => input)).toEqual(['changed'])
+  })
+
+  it('that gives the message is told where a gate would change it', async () => {
+    const dispatcher = new HookDispatcher()
+    dispatcher.use({
+      name: 'words',
+      gates: [{ id: 'g', point: 'onStart', decide: () => mutate({ input: 'other' }) }],
+    })
+    const { ran, said } = await asked(dispatcher, { onUserMessageCallback: words('changed') })
+    expect(ran).toEqual([])
+    expect(said).toMatch(/Put hookspanPlugin first/)
+  })
+
+  it.each([
+    ['answers', words('early'), 'done'],
+    ['fails', () => Promise.reject(new Error('down')), 'error'],
+  ])('that %s the run ends it', async (_how, beforeRunCallback, reason) => {
+    const dispatcher = new HookDispatcher()
+    const events = eventsOf(dispatcher)
+    await asked(dispatcher, { beforeRunCallback })
+    expect(findAll(events, 'onComplete').map((event) => event.reason)).toEqual([reason])
+  })
+})
+
+it('agents that ask side by side begin one step', async () => {
+  const tree = activityTree()
+  const dispatcher = new HookDispatcher()
+  dispatcher.use(tree.plugin)
+  const subAgents = ['a', 'b'].map(
+    (name) => new LlmAgent({ name, model: new ScriptedLlm([{ content: name }]) }),
+  )
+  await run(new ParallelAgent({ name: 'both', subAgents }), dispatcher)
+  expect(tree.lines()).toEqual(['invoke_agent cleaner', '  step 0', '    chat contract', '    chat contract'])
 })

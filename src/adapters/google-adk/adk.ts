@@ -8,6 +8,8 @@ export interface AdkContent {
 }
 
 export interface AdkEvent {
+  readonly author?: string
+  readonly invocationId?: string
   readonly content?: AdkContent
   readonly partial?: boolean
 }
@@ -16,11 +18,14 @@ export interface AdkAgent {
   readonly name?: string
   runAsync(context: AdkInvocation): AsyncGenerator<AdkEvent, void>
   readonly canonicalModel?: AdkModel
+  findAgent?(name: string): AdkAgent | undefined
+  findSubAgent?(name: string): AdkAgent | undefined
 }
 
 export interface AdkPluginManager {
   getPlugin(name: string): unknown
   registerPlugin(plugin: object): void
+  runBeforeRunCallback?(asked: { invocationContext: AdkInvocation }): Promise<AdkContent | undefined>
 }
 
 /** One call of a runner; agents below it have a copy with the same id. */
@@ -28,6 +33,7 @@ export interface AdkInvocation {
   readonly invocationId: string
   agent?: AdkAgent
   readonly userContent?: AdkContent
+  readonly session?: { readonly events?: readonly AdkEvent[] }
   readonly abortSignal?: AbortSignal
   readonly pluginManager?: AdkPluginManager
 }

@@ -6,6 +6,7 @@ import { type AdkInvocation, textOf } from './adk.ts'
 export class AgentRun {
   readonly run: ObservedRun
   #steps = 0
+  #beginning: Promise<void> | undefined
   /** The last thing that an agent said. */
   said: string | undefined
 
@@ -19,7 +20,11 @@ export class AgentRun {
     whenAborted(this.run, () => void this.run.fail(signal?.reason))
   }
 
+  /** Agents that work side by side and ask at the same time share a step. */
   beginTurn(): Promise<void> {
-    return this.run.beginStep(this.#steps++)
+    this.#beginning ??= this.run.beginStep(this.#steps++).finally(() => {
+      this.#beginning = undefined
+    })
+    return this.#beginning
   }
 }

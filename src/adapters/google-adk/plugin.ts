@@ -111,6 +111,7 @@ class AdkPlugin {
     invocationContext: AdkInvocation
   }): Promise<AdkContent | undefined> => {
     if (this.#isLeft) return undefined
+    this.#watch(invocationContext.pluginManager)
     const agent = this.#start(invocationContext, this.#options.agentName)
     const input = await this.#admit(agent, invocationContext)
     if (input === agent.run.input) return undefined
@@ -125,10 +126,54 @@ class AdkPlugin {
   }: {
     invocationContext: AdkInvocation
   }): Promise<undefined> => {
-    const agent = this.#runs.get(context.invocationId)
-    if (agent === undefined || context.agent === undefined) return undefined
-    context.agent = this.#observed(context.agent, () => agent)
+    const known = this.#runs.get(context.invocationId)
+    // A live run has no message.
+    if (known === undefined && (this.#isLeft || context.userContent === undefined)) return undefined
+    const agent = known ?? (await this.#startLate(context))
+    if (context.agent !== undefined) context.agent = this.#observed(context.agent, () => agent)
     return undefined
+  }
+
+  /** A plugin before this one gave the message, and then the SDK asks nobody else. */
+  async #startLate(context: AdkInvocation): Promise<AgentRun> {
+    const given = context.session?.events?.findLast(
+      ({ author, invocationId }) => author === 'user' && invocationId === context.invocationId,
+    )
+    const userContent = given?.content ?? context.userContent ?? {}
+    const agent = this.#start({ ...context, userContent }, this.#options.agentName)
+    if ((await this.#admit(agent, context)) === agent.run.input) return agent
+    const refusal = new HookspanError(
+      'NOT_CAPABLE',
+      'An onStart gate changed the input, and a plugin before this one has given the message already. Put hookspanPlugin first.',
+    )
+    this.#runs.delete(context.invocationId)
+    await agent.run.fail(refusal)
+    throw refusal
+  }
+
+  /** Where a plugin before this one answers the run, or fails, the SDK tells no end. */
+  #watch(manager: AdkInvocation['pluginManager']): void {
+    const own = manager?.runBeforeRunCallback
+    if (manager === undefined || own === undefined || this.#undo.has(manager)) return
+    const undo = replace(manager, 'runBeforeRunCallback', async (asked) => {
+      const { invocationId } = asked.invocationContext
+      try {
+        const answer = await own.call(manager, asked)
+        const agent = answer && this.#forget(invocationId)
+        if (answer) await agent?.run.over(textOf(answer))
+        return answer
+      } catch (error) {
+        await this.#forget(invocationId)?.run.fail(error)
+        throw error
+      }
+    })
+    this.#undo.set(manager, undo)
+  }
+
+  #forget(invocationId: string): AgentRun | undefined {
+    const agent = this.#runs.get(invocationId)
+    this.#runs.delete(invocationId)
+    return agent
   }
 
   /** Where the runner was given no agent, but a workflow: it tells its end here alone. */
@@ -137,8 +182,7 @@ class AdkPlugin {
   }: {
     invocationContext: AdkInvocation
   }): Promise<undefined> => {
-    const agent = this.#runs.get(invocationId)
-    this.#runs.delete(invocationId)
+    const agent = this.#forget(invocationId)
     await agent?.run.over(agent.said)
     return undefined
   }
@@ -180,7 +224,7 @@ class AdkPlugin {
     }
     const own = tool.runAsync
     const undo = replace(tool, 'runAsync', (asked: AdkToolCall) => {
-      const perform = (effective: AdkToolCall) => own.call(tool, effective)
+      const perform = (effective: AdkToolCall) => own.call(this.#asking(tool), effective)
       const within = this.#runOf(asked.toolContext.invocationContext)
       return within === undefined ? perform(asked) : callTool(within, tool, asked, perform)
     })
@@ -252,7 +296,7 @@ class AdkPlugin {
 
   #tool(agent: AgentRun, tool: AdkTool): AdkTool {
     if (observedTools.has(tool)) return tool
-    const perform = tool.agent === undefined ? tool : withOwn(tool, { agent: this.#subAgent(tool.agent) })
+    const perform = this.#asking(tool)
     const own = originals.get(tool) ?? tool.runAsync
     const observed = withOwn(tool, {
       runAsync: (asked: AdkToolCall) =>
@@ -262,15 +306,27 @@ class AdkPlugin {
     return observed
   }
 
+  /** The tool, whose agent is observed where it has one. */
+  #asking(tool: AdkTool): AdkTool {
+    return tool.agent === undefined ? tool : withOwn(tool, { agent: this.#subAgent(tool.agent) })
+  }
+
   /** Its runner has no plugins: this one is put there. */
   #subAgent(agent: AdkAgent): AdkAgent {
-    return this.#observed(agent, async (context) => {
+    const begin = async (context: AdkInvocation) => {
       if (context.pluginManager?.getPlugin(this.name) === undefined)
         context.pluginManager?.registerPlugin(this)
       const run = this.#start(context, agent.name)
       await this.#admit(run, context)
       return run
-    })
+    }
+    // The runner goes on with the agent that spoke last, which may be one below.
+    const found = (name: 'findAgent' | 'findSubAgent') => (asked: string) => {
+      const of = agent[name]?.(asked)
+      return of && this.#observed(of, begin)
+    }
+    const below = { findAgent: found('findAgent'), findSubAgent: found('findSubAgent') }
+    return withOwn(this.#observed(agent, begin), below)
   }
 
   #observeModel(agent: AdkAgent): void {
