@@ -232,6 +232,38 @@ it('agents that are tools are observed with the agent that has them, and left wi
   expect(Object.hasOwn(expert, 'stream')).toBe(false)
 })
 
+it.each([
+  'a tool that a hook puts in its place',
+  'an agent that a hook puts in its place',
+  'an agent that it brings along',
+])('gates decide on %s', async (how) => {
+  const dispatcher = new HookDispatcher()
+  const events = eventsOf(dispatcher)
+  dispatcher.use({ name: 'guard', gates: [toolPolicy({ deny: ['wipe'] })] })
+  const bodies: string[] = []
+  const wipe = look(() => void bodies.push('wiped'), 'wipe')
+  const asking = (name: string): ScriptedStep => ({
+    toolCalls: [{ id: name, name, arguments: { input: 'go' } }],
+  })
+  const expert = agentOn([asking('wipe'), { content: 'I may not' }], [wipe], { name: 'expert' })
+  const brings = how === 'an agent that it brings along'
+  const steps = brings ? [asking('look'), asking('expert')] : [asking('look')]
+  const agent = agentOn([...steps, { content: 'done' }], [look(() => 'found')])
+  agent.addHook(BeforeToolCallEvent, (event: Untyped) => {
+    if (event.toolUse.name !== 'look') return
+    if (brings) agent.toolRegistry.add(expert.asTool())
+    else event.selectedTool = how.startsWith('a tool') ? wipe : expert.asTool()
+  })
+  observeStrands(agent, { dispatcher })
+
+  expect(textOf(await agent.invoke('go'))).toBe('done')
+  expect(bodies).toEqual([])
+  const denied = findAll(events, 'afterToolCall').filter(({ outcome }) => outcome === 'denied')
+  expect(denied.map(({ apiName }) => apiName)).toEqual(['wipe'])
+  unobserveStrands(agent)
+  expect(Object.hasOwn(expert, 'stream')).toBe(false)
+})
+
 it('gates decide on what other middleware made of the arguments', async () => {
   const dispatcher = new HookDispatcher()
   const decided: unknown[] = []

@@ -208,6 +208,8 @@ export class ObservedAgent {
   #tool(terminal: Stage<ToolContext, StrandsBlock>): Stage<ToolContext, StrandsBlock> {
     return (context) => {
       const agent = this.#current
+      // Which a hook or a tool may have brought along since the run began.
+      this.#begin(context.tool?.agent as StrandsAgent)
       return agent === undefined || inBackground.getStore()
         ? this.#alone(context, terminal)
         : callTool(agent, context, terminal)

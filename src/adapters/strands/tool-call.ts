@@ -33,7 +33,8 @@ async function openCall(agent: AgentRun, { tool, toolUse }: ToolContext): Promis
   const { inputSchema, outputSchema } = toolSpec ?? {}
   return calls.openToolCall<unknown, unknown>({
     toolCallId: toolUse.toolUseId,
-    apiName: toolUse.name,
+    // A hook may have put another in the place of the one that was asked for.
+    apiName: tool?.name ?? toolUse.name,
     args: toolUse.input,
     // As Strands does that runs it.
     outlastsAbort: true,
@@ -85,11 +86,15 @@ async function* runTool(
 }
 
 /** Stops the agent until somebody has answered. The SDK does it by a throw, once the calls beside this one have ended. */
-function ask(agent: AgentRun, { toolUse, interrupt }: ToolContext, requestId: string | undefined): never {
+function ask(
+  agent: AgentRun,
+  { tool, toolUse, interrupt }: ToolContext,
+  requestId: string | undefined,
+): never {
   agent.run.waitingFor = 'human'
   const reason: AskedHuman = {
     hookspan: 'approval',
-    apiName: toolUse.name,
+    apiName: tool?.name ?? toolUse.name,
     args: toolUse.input,
     ...defined({ requestId }),
   }
