@@ -272,7 +272,7 @@ it('Markdown is drawn as elements; what it brings along neither runs nor is fetc
   ).toEqual(['https://example.com/'])
   const rtl = page.locator('.prose', { hasText: 'שלום' })
   expect(await rtl.evaluate((element) => getComputedStyle(element).direction)).toBe('rtl')
-  expect(await page.title()).toBe('hookspan')
+  expect(await page.title()).toBe('writer: What is on this? · hookspan')
   expect(asked.filter((url) => url.includes('example.com'))).toEqual([])
   expect(await findFlaws(page)).toEqual([])
   await page.keyboard.press('m')

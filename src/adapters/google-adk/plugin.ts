@@ -155,6 +155,8 @@ class AdkPlugin {
   #watch(manager: AdkInvocation['pluginManager']): void {
     const own = manager?.runBeforeRunCallback
     if (manager === undefined || own === undefined || this.#undo.has(manager)) return
+    // It goes without: the run is told to the end where no plugin answers it.
+    if (isLocked(manager, 'runBeforeRunCallback')) return
     const undo = replace(manager, 'runBeforeRunCallback', async (asked) => {
       const { invocationId } = asked.invocationContext
       try {
