@@ -1,4 +1,5 @@
 import { runLedgerOf, StateClaim } from '../dispatcher/index.ts'
+import { assertGatesOf } from '../dispatcher/run/operation-init.ts'
 import { withdrawRun } from '../gates/approver.ts'
 import { HookspanError } from '../internal/errors.ts'
 import { a, assertFields, expected, type Fields } from '../internal/expect.ts'
@@ -140,7 +141,10 @@ async function goOn(saved: SavedRun, rest: Rest): Promise<AgentRun> {
 /** What the run was begun with is there, also of each sub-agent whose run goes on. */
 function assertFits(saved: SavedRun, { agent, gates }: Pick<ExecAgentOptions, 'agent' | 'gates'>): void {
   assertApiOf(saved, agent)
-  assertGatesOf(saved, { agent, gates: gates ?? [] })
+  assertGatesOf(`The run of agent "${saved.agentName}"`, saved.gateIds ?? [], [
+    ...(gates ?? []),
+    ...(agent.gates ?? []),
+  ])
   assertToolsOf(saved, agent)
   for (const child of Object.values(saved.children)) {
     const subAgent = agent.subAgents?.find(({ name }) => name === child.agentName)
@@ -184,20 +188,6 @@ function isRun(result: unknown): result is AgentRun {
 /** What failed or was aborted may be tried again. */
 function cameOfIt({ error: _error, ...run }: AgentRun): Omit<AgentRun, 'error'> | undefined {
   return run.status === 'error' || run.reason === 'interrupted' ? undefined : run
-}
-
-/** A guard that held the run before must hold what is left of it. */
-function assertGatesOf(
-  { gateIds = [], agentName }: SavedRun,
-  { agent, gates }: Required<Pick<ExecAgentOptions, 'agent' | 'gates'>>,
-): void {
-  const given = new Set([...gates, ...(agent.gates ?? [])].map(({ id }) => id))
-  const missing = gateIds.filter((id) => !given.has(id))
-  if (missing.length === 0) return
-  throw new HookspanError(
-    'INVALID_STATE',
-    `The run of agent "${agentName}" was held by the gate(s) ${missing.join(', ')}, which are missing. Give \`gates\` with the same ids.`,
-  )
 }
 
 /** The hooks that are given, and those of the run that the dispatcher knows by name. */

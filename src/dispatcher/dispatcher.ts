@@ -241,7 +241,8 @@ export class HookDispatcher {
    */
   startOperation(init: OperationInit = {}): Operation {
     assertOperationInit(init)
-    assertGatesOf(init)
+    const { resume, gates = [] } = init
+    assertGatesOf(`Run "${resume?.operationId}"`, resume?.gateIds ?? [], gates)
     return this.#start(init)
   }
 

@@ -14,6 +14,16 @@ async function statuses(approvals: Approvals): Promise<string[]> {
   return (await approvals.list()).map(({ status }) => status)
 }
 
+/** Where a run of that store goes on: what its gate asks about waits. */
+function elsewhere(path: string): HookDispatcher {
+  const approvals = createApprovals({ store: sqliteStore({ path }), mode: 'park' })
+  onTestFinished(() => approvals.close())
+  const dispatcher = new HookDispatcher()
+  dispatcher.use(approvals)
+  dispatcher.use({ name: 'human', gates: [requireHuman()] })
+  return dispatcher
+}
+
 /** One call of its own and one of a sub-agent, both waiting. */
 async function twoQuestions(op: Operation, dispatcher: HookDispatcher, approvals: Approvals) {
   const own = op.toolCall({ apiName: 'own', args: {}, toolCallId: 'own' }, () => 1)
@@ -209,11 +219,7 @@ describe('a run that is parked', () => {
       const resume = how === 'park' ? before.op.park({ waitingFor: 'human' }) : saved
       await before.approvals.respond(id, { decision: 'approve' })
       await before.approvals.close()
-      const after = createApprovals({ store: sqliteStore({ path }), mode: 'park' })
-      onTestFinished(() => after.close())
-      const dispatcher = new HookDispatcher()
-      dispatcher.use(after)
-      dispatcher.use({ name: 'human', gates: [requireHuman()] })
+      const dispatcher = elsewhere(path)
       const op = dispatcher.startOperation({ resume: JSON.parse(JSON.stringify(resume)) })
       const call = { apiName, identifier, args: { id: 1 }, toolCallId: 't1' }
       expect(await op.toolCall(call, () => 'deleted')).toMatchObject({
@@ -233,11 +239,7 @@ describe('a run that is parked', () => {
     const parked = JSON.stringify(before.op.park({ waitingFor: 'human' }))
     await before.approvals.respond(id, { decision: 'approve' })
     await before.approvals.close()
-    const after = createApprovals({ store: sqliteStore({ path }), mode: 'park' })
-    onTestFinished(() => after.close())
-    const dispatcher = new HookDispatcher()
-    dispatcher.use(after)
-    dispatcher.use({ name: 'human', gates: [requireHuman()] })
+    const dispatcher = elsewhere(path)
     const resume = JSON.parse(parked.replace('"args":{"id":1}', '"args":{"id":666}'))
     expect(resume.waiting[0].request.args).toEqual({ id: 666 })
     const op = dispatcher.startOperation({ resume })
@@ -261,11 +263,7 @@ describe('a run that is parked', () => {
     }
     const resume = before.op.park({ waitingFor: 'human' })
     await before.approvals.close()
-    const after = createApprovals({ store: sqliteStore({ path }), mode: 'park' })
-    onTestFinished(() => after.close())
-    const dispatcher = new HookDispatcher()
-    dispatcher.use(after)
-    dispatcher.use({ name: 'human', gates: [requireHuman()] })
+    const dispatcher = elsewhere(path)
     const op = dispatcher.startOperation({ resume: JSON.parse(JSON.stringify(resume)) })
     const outcomes: object[] = []
     for (const call of calls) outcomes.push(await op.toolCall(call, (args) => args))

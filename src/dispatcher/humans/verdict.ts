@@ -35,7 +35,7 @@ export function withdrawn(stop: { readonly code: string; readonly reason: string
 }
 
 /** The error of an answer that was given to other arguments than those that would run. */
-export function mismatch(digest: string, request: ApprovalRequest): HookspanError {
+function mismatch(digest: string, request: ApprovalRequest): HookspanError {
   return new HookspanError(
     'APPROVAL_MISMATCH',
     `the answer is for other arguments: digest ${digest}, expected ${request.argsDigest}`,

@@ -123,14 +123,19 @@ function isParked(value: unknown): boolean {
   )
 }
 
-/** A guard that held the run before holds what is left of it. @throws HookspanError `INVALID_STATE`. */
-export function assertGatesOf({ resume, gates = [] }: OperationInit): void {
+/**
+ * A guard that held the run before holds what is left of it.
+ *
+ * @param whose «Run "run-7"»
+ * @throws HookspanError `INVALID_STATE`.
+ */
+export function assertGatesOf(whose: string, gateIds: readonly string[], gates: readonly Gate[]): void {
   const given = new Set(gates.map(({ id }) => id))
-  const missing = resume?.gateIds?.filter((id) => !given.has(id)) ?? []
+  const missing = gateIds.filter((id) => !given.has(id))
   if (missing.length === 0) return
   throw new HookspanError(
     'INVALID_STATE',
-    `Run "${resume?.operationId}" was held by the gate(s) ${missing.join(', ')}, which are missing. Give \`gates\` with the same ids.`,
+    `${whose} was held by the gate(s) ${missing.join(', ')}, which are missing. Give \`gates\` with the same ids.`,
   )
 }
 
