@@ -77,15 +77,17 @@ const ATTACH: Readonly<Record<string, Attach>> = {
     }) as Loaded['exports'],
   langchain: (exports, { dispatcher }) => ({
     createAgent: (params: AgentParams, ...more: unknown[]) => {
-      const { hookspanMiddleware } = adapter<typeof LangChain>('langchain')
+      const { hookspanCallbacks, hookspanMiddleware } = adapter<typeof LangChain>('langchain')
       const { middleware = [], name } = params
-      const own = middleware.some((one) => one.name === 'hookspan')
+      const createAgent = exports.createAgent as (...args: unknown[]) => LangChainAgent
+      if (middleware.some((one) => one.name === 'hookspan')) return createAgent(params, ...more)
       const ours = hookspanMiddleware({
         dispatcher,
         agentName: typeof name === 'string' && name !== '' ? name : scriptName(),
       })
-      const given = own ? params : { ...params, middleware: [ours, ...middleware] }
-      return (exports.createAgent as (...args: unknown[]) => unknown)(given, ...more)
+      const agent = createAgent({ ...params, middleware: [ours, ...middleware] }, ...more)
+      // Told of an end that comes before the last node, too.
+      return agent.withConfig({ callbacks: [hookspanCallbacks({ dispatcher })] })
     },
   }),
   '@google/genai': eachNew('GoogleGenAI', (client, { dispatcher, bounds }) =>
@@ -139,6 +141,10 @@ const PEERS: Readonly<Record<string, string>> = { '@openai/agents-core': '@opena
 interface AgentParams {
   readonly name?: unknown
   readonly middleware?: readonly { readonly name?: string }[]
+}
+
+interface LangChainAgent {
+  withConfig(config: object): LangChainAgent
 }
 
 interface AdkRunner {

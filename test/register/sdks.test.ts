@@ -49,6 +49,17 @@ it.each(['langchain.mjs', 'langchain.cjs'])('attaches to agents of LangChain: %s
   expect(stderr).not.toContain('not attached')
 })
 
+it('is told of an agent of LangChain that ends before its last node', async () => {
+  const { code, stdout, stderr } = await program('langchain-limit.mjs')
+
+  expect({ code, stdout }, stderr).toEqual({ code: 0, stdout: 'GraphRecursionError\n' })
+  const [run, ...below] = collector.spans
+    .toSorted((a, b) => a.name.localeCompare(b.name))
+    .filter(({ name }) => name.startsWith('invoke_agent'))
+  expect(run).toMatchObject({ status: { code: 2, message: expect.stringMatching(/Recursion limit of 5/) } })
+  expect(below).toEqual([])
+})
+
 it('leaves to the program what it attaches by itself, and says so once', async () => {
   const { code, stdout, stderr } = await program('own.mjs')
 

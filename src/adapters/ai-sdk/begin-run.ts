@@ -31,7 +31,7 @@ export function beginRun(host: Host, args: SdkArguments, name?: string): Observe
 
 /** For what makes model calls and no loop. */
 export function beginCalls(host: Host, args: SdkArguments): ObservedRun {
-  return new ObservedRun(host, saidIn(host, args), false)
+  return new ObservedRun(host, saidIn(host, args), { isAgent: false })
 }
 
 function saidIn(host: Host, args: SdkArguments, name?: string): SaidOfRun {

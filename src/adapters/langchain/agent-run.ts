@@ -1,7 +1,9 @@
 import type { ParkedOperation } from '../../dispatcher/index.ts'
 import { currentPlace } from '../../dispatcher/run/current.ts'
-import { ObservedRun, type RunHost, whenAborted } from '../sdk-run/observed-run.ts'
+import type { SafeCalls } from '../safe/calls.ts'
+import { ObservedRun, type RunHost, type SaidOfRun, whenAborted } from '../sdk-run/observed-run.ts'
 import type { LcRuntime } from './lang-chain.ts'
+import type { Ended, How, ToldAgent } from './told-runs.ts'
 
 /** What an interrupt of ours says, and what the graph may be resumed with as it is. */
 export interface AskedHuman {
@@ -20,8 +22,8 @@ const TOGETHER_MS = 200
 const begunIn = new WeakMap<object, Set<AgentRun>>()
 
 /**
- * Runs a tool, and ends what agents it has begun when an interrupt goes through it: LangGraph tells them nothing of one
- * that is not their own tool's.
+ * Runs a tool, and ends with it what agents it has begun: LangGraph tells them nothing of an interrupt that is not their
+ * own tool's, nor of an end before their last node.
  */
 export async function withinTool(
   isInterrupt: (error: unknown) => boolean,
@@ -31,32 +33,63 @@ export async function withinTool(
   const begun = new Set<AgentRun>()
   if (site !== undefined) begunIn.set(site, begun)
   try {
-    return await body()
+    const result = await body()
+    for (const run of begun) await run.over('done', {})
+    return result
   } catch (error) {
-    for (const { run } of isInterrupt(error) ? begun : []) {
-      run.waitingFor = 'human'
-      await run.end()
-    }
+    for (const run of begun) await run.over(isInterrupt(error) ? 'waits' : 'failed', { error })
     throw error
   }
 }
 
 /** One run of an agent, from its first node to its end or its interrupt. */
-export class AgentRun {
+export class AgentRun implements ToldAgent {
   readonly run: ObservedRun
   #steps = 0
   #atWork = 0
   #left: number | undefined
   #idle: NodeJS.Timeout | undefined
   readonly #parking = Promise.withResolvers<void>()
+  #mayGoOn = true
+  #isLeft = false
   /** Ids of the messages of the last request, by which a summary of them is noticed. */
   seen: readonly (string | undefined)[] = []
 
-  constructor(host: RunHost, said: ConstructorParameters<typeof ObservedRun>[1]) {
-    this.run = new ObservedRun(host, said)
+  /** @param above whose node calls it, where no tool does. */
+  constructor(host: RunHost, said: SaidOfRun, above?: SafeCalls) {
+    this.run = new ObservedRun(host, said, { above })
     const site = currentPlace()?.site
     if (this.run.isCalled && site !== undefined) begunIn.get(site)?.add(this)
     whenAborted(this.run, () => void this.run.fail(this.run.signal?.reason))
+  }
+
+  /** Nothing can go on with it but the graph that it is in. */
+  cannotGoOn(): void {
+    this.#mayGoOn = false
+    this.#interruptLeft()
+  }
+
+  /** The graph that it was in is gone. */
+  leftByGraph(): void {
+    this.#isLeft = true
+    this.#interruptLeft()
+  }
+
+  #interruptLeft(): void {
+    if (this.#isLeft && !this.#mayGoOn) void this.run.interrupt(true)
+  }
+
+  /** What LangGraph tells of its end, where somebody is told, comes after what the middleware was told. */
+  async over(how: How, { content, error }: Ended): Promise<Error | undefined> {
+    const { run } = this
+    if (how === 'failed') await run.fail(error)
+    else if (how === 'done') return run.end(content)
+    else if (how !== 'waits') await run.interrupt(how === 'left')
+    else if (run.isCalled) {
+      run.waitingFor = 'human'
+      await run.end()
+    }
+    return undefined
   }
 
   async beginStep(): Promise<void> {

@@ -12,6 +12,7 @@ import { LANGCHAIN_CAPABILITIES } from './capabilities.ts'
 import type { LcHandler, LcModelRequest, LcRuntime, LcState, LcToolRequest } from './lang-chain.ts'
 import { plainMessages, textOf } from './messages.ts'
 import { callModel } from './model-call.ts'
+import { OURS, toldGraph } from './told-runs.ts'
 import { callTool } from './tool-call.ts'
 
 export interface HookspanMiddlewareOptions {
@@ -41,7 +42,7 @@ export function hookspanMiddleware(options: HookspanMiddlewareOptions): Hookspan
   warnOfVersion('langchain')
   const runs = new Runs(options)
   return {
-    name: 'hookspan',
+    name: OURS,
     beforeAgent: (state: LcState, runtime: LcRuntime) => runs.begin(state, runtime),
     wrapModelCall: async (request: LcModelRequest, handler: LcHandler<LcModelRequest>) =>
       callModel(runs.of(request.runtime, request.state), request, handler),
@@ -85,27 +86,44 @@ class Runs {
     const [only] = messages
     const input = messages.length === 1 && only !== undefined ? textOf(only) : plainMessages(messages)
     const signal = signalOf(runtime)
-    const run = new AgentRun({ dispatcher, adapter: ADAPTER }, { input, ...defined({ agentName, signal }) })
+    const above = toldGraph(dispatcher, runtime)?.above
+    const said = { input, ...defined({ agentName, signal }) }
+    const run = outsideOfGraph(() => new AgentRun({ dispatcher, adapter: ADAPTER }, said, above))
     return this.#remember(runtime, run)
   }
 
   #remember(runtime: LcRuntime, run: AgentRun): AgentRun {
+    toldGraph(this.#options.dispatcher, runtime)?.claim(run)
     const { writer } = runtime
     if (writer !== undefined) {
       const runs = this.#runs.get(writer) ?? new Map<string, AgentRun>()
       this.#runs.set(writer, runs.set(graphOf(runtime), run))
     }
     // One that a tool calls is over with the tool.
-    const thread = run.run.isPart || run.run.isCalled ? undefined : threadOf(runtime)
-    if (thread === undefined) return run
+    if (run.run.isPart || run.run.isCalled) return run
+    if (writer !== undefined) left.register(writer, run)
+    const thread = threadOf(runtime)
+    if (thread === undefined) {
+      run.cannotGoOn()
+      return run
+    }
     const oldest = this.#threads.size >= MAX_THREADS ? this.#threads.keys().next().value : undefined
-    if (oldest !== undefined) this.#threads.delete(oldest)
+    if (oldest !== undefined) this.#forget(oldest)
+    this.#forget(thread, run)
     this.#threads.set(thread, run)
     const forget = () => {
       if (this.#threads.get(thread) === run) this.#threads.delete(thread)
     }
-    run.run.parked.then(forget, forget)
+    outsideOfGraph(() => run.run.parked.then(forget, forget))
     return run
+  }
+
+  /** What goes on with the thread from now on is another run. */
+  #forget(thread: string, instead?: AgentRun): void {
+    const run = this.#threads.get(thread)
+    if (run === undefined || run === instead) return
+    this.#threads.delete(thread)
+    run.cannotGoOn()
   }
 
   async begin(state: LcState, runtime: LcRuntime): Promise<object | undefined> {
@@ -128,6 +146,22 @@ class Runs {
     if (refusal !== undefined) throw refusal
     return undefined
   }
+}
+
+/**
+ * LangGraph may tell nobody that a graph has ended: it has, when nothing holds its writer any more. A run on a thread may
+ * go on even then, as somebody may have been asked.
+ */
+const left = new FinalizationRegistry<AgentRun>((run) => run.leftByGraph())
+
+/** Where LangChain keeps what it runs, and with it the graph: what is made inside of it would hold that for as long as it lives. */
+const GRAPH_CONTEXT = Symbol.for('ls:tracing_async_local_storage')
+
+function outsideOfGraph<T>(make: () => T): T {
+  const context = (globalThis as { [GRAPH_CONTEXT]?: { run<R>(store: undefined, fn: () => R): R } })[
+    GRAPH_CONTEXT
+  ]
+  return context === undefined ? make() : context.run(undefined, make)
 }
 
 /** The graph that a node is of, within the outermost one: LangGraph names nodes by the graphs around them. */

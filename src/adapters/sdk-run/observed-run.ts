@@ -69,20 +69,29 @@ export class ObservedRun {
   /** Called when nobody reads the model's stream any more. */
   onLeft: (() => void) | undefined
 
-  /** @param isAgent false for what makes model calls and no loop: inside of a tool, too, they belong to what runs. */
-  constructor(host: RunHost, said: SaidOfRun, isAgent = true) {
+  /**
+   * @param isAgent false for what makes model calls and no loop: inside of a tool, too, they belong to what runs.
+   * @param above whose sub-agent it is, where nothing tells by where it begins.
+   */
+  constructor(
+    host: RunHost,
+    said: SaidOfRun,
+    { isAgent = true, above }: { isAgent?: boolean; above?: SafeCalls | undefined } = {},
+  ) {
     const given = takeRunInit()
     this.#host = host
     this.#init = { ...said, ...given }
     this.#resumes = given?.resume?.openStep !== undefined
     this.#parked.promise.catch(() => {})
     const place = given?.parent === undefined && given?.resume === undefined ? currentPlace() : undefined
-    if (place === undefined) {
+    const isOwn = given?.parent !== undefined || given?.resume !== undefined
+    const caller = isOwn ? undefined : above
+    if (place === undefined && caller === undefined) {
       this.#op = startOperation(host.dispatcher, { ...this.#init, adapter: host.adapter })
       return
     }
-    const calls = currentCalls() as SafeCalls
-    if (place.site.callKey === undefined || !isAgent) {
+    const calls = place === undefined ? (caller as SafeCalls) : (currentCalls() as SafeCalls)
+    if (place !== undefined && (place.site.callKey === undefined || !isAgent)) {
       this.#within = calls
       this.#withinCore = place.core
       place.core.seen?.list(this.#init.tools)
@@ -253,6 +262,22 @@ export class ObservedRun {
       }
     }
     this.#agentCall?.fail(error)
+  }
+
+  /** Nobody tells how it ended. @param isLeft nothing of it is left, either. */
+  async interrupt(isLeft = false): Promise<void> {
+    this.#ending ??= this.#interrupt(isLeft)
+      .then(() => undefined)
+      .finally(() => this.#parked.resolve(undefined))
+    await this.#ending
+  }
+
+  async #interrupt(isLeft: boolean): Promise<void> {
+    const op = this.#op
+    if (op === undefined || op.ended) return
+    if (isLeft) op.abandon()
+    else await op.complete({ reason: 'interrupted' })
+    this.#agentCall?.settle({ operationId: op.operationId, reason: 'interrupted' })
   }
 
   /** What continues it elsewhere, once it is over. */

@@ -1,0 +1,295 @@
+import { setFlagsFromString } from 'node:v8'
+import { runInNewContext } from 'node:vm'
+import { AIMessage, type BaseMessage, HumanMessage } from '@langchain/core/messages'
+import { fakeModel } from '@langchain/core/testing'
+import { Command, MemorySaver, MessagesAnnotation, START, StateGraph } from '@langchain/langgraph'
+import { createApprovals, memoryStore } from 'hookspan/approval'
+import { hookspanCallbacks, hookspanMiddleware } from 'hookspan/langchain'
+import { requireHuman, toolPolicy } from 'hookspan/policies'
+import {
+  createAgent,
+  createMiddleware,
+  humanInTheLoopMiddleware,
+  modelCallLimitMiddleware,
+  tool,
+} from 'langchain'
+import { describe, expect, it } from 'vitest'
+import { z } from 'zod'
+import { activityTree } from '../support/activity-tree.ts'
+import { dispatcherWith, findAll, typesOf } from '../support/told-events.ts'
+
+setFlagsFromString('--expose-gc')
+const gc = runInNewContext('gc') as () => void
+
+const search = tool(({ q }) => `found ${q}`, {
+  name: 'search',
+  description: 'Searches.',
+  schema: z.object({ q: z.string() }),
+})
+
+/** Searches on and on. */
+function searchesOn(times = 9) {
+  const model = fakeModel()
+  const asks = (messages: BaseMessage[]) =>
+    new AIMessage({
+      content: '',
+      tool_calls: [{ name: 'search', args: { q: 'a' }, id: String(messages.length) }],
+    })
+  for (let call = 0; call < times; call++) model.respond(asks)
+  return model
+}
+
+/** It keeps whatever it was called with. */
+function forgetCalls(model: object): void {
+  const { calls } = (model as { _state: { calls: unknown[] } })._state
+  calls.length = 0
+}
+
+const hi = { messages: [new HumanMessage('hi')] }
+
+const throwing = createMiddleware({
+  name: 'throwing',
+  beforeModel: ({ messages }) => {
+    if (messages.length > 1) throw new Error('no more')
+  },
+})
+
+/** How a run may end without a middleware being told, and what is told of it where callbacks are. */
+const ENDS = [
+  ['its recursionLimit', [], 6, /Recursion limit/],
+  ["another middleware's throw", [throwing], 25, /no more/],
+  ['a jump to the end', [modelCallLimitMiddleware({ runLimit: 2 })], 25, undefined],
+] as const
+
+describe.each(ENDS)('a run that ends by %s', (_, others, recursionLimit, why) => {
+  const observed = () => {
+    const { dispatcher, events } = dispatcherWith()
+    const model = searchesOn()
+    const agent = createAgent({
+      model,
+      tools: [search],
+      middleware: [hookspanMiddleware({ dispatcher, agentName: 'worker' }), ...others],
+    })
+    return { dispatcher, events, agent, model }
+  }
+  // Nothing of it is kept, neither the promise nor the error.
+  const ended = async (run: Promise<unknown>) => {
+    const said = await run.then(
+      () => undefined,
+      ({ message }: Error) => message,
+    )
+    if (why === undefined) expect(said).toBeUndefined()
+    else expect(said).toMatch(why)
+  }
+
+  it('is told so, and all of it once, with callbacks beside the middleware', async () => {
+    const { dispatcher, events, agent, model } = observed()
+    const callbacks = [hookspanCallbacks({ dispatcher }), hookspanCallbacks({ dispatcher })] as never
+    await ended(agent.withConfig({ callbacks }).invoke(hi, { recursionLimit, callbacks }))
+    await dispatcher.drain()
+    const told = why === undefined ? { content: expect.stringContaining('limit') } : { reason: 'error' }
+    expect(findAll(events, 'onComplete')).toMatchObject([{ agentName: 'worker', ...told }])
+    expect(findAll(events, 'onStart')).toHaveLength(1)
+    expect(findAll(events, 'afterLlmCall')).toHaveLength(model.calls.length)
+    expect(dispatcher.stats().operations).toBe(0)
+  })
+
+  it('is over without callbacks once nothing is left of it', async () => {
+    const { dispatcher, events, agent, model } = observed()
+    await ended(agent.invoke(hi, { recursionLimit }))
+    expect(dispatcher.stats().operations).toBe(1)
+    forgetCalls(model)
+    await untilNone(dispatcher)
+    expect(findAll(events, 'onComplete')).toMatchObject([{ reason: 'interrupted', abandoned: true }])
+  })
+
+  it('is over with the tool that called it', async () => {
+    const { dispatcher, events, agent } = observed()
+    const ask = tool(
+      async () => {
+        const { messages } = await agent.invoke(hi, { recursionLimit })
+        return messages.at(-1)?.text ?? ''
+      },
+      { name: 'ask', description: 'Asks.', schema: z.object({}) },
+    )
+    const main = createAgent({
+      model: fakeModel()
+        .respondWithTools([{ name: 'ask', args: {}, id: '1' }])
+        .respond(new AIMessage('done')),
+      tools: [ask],
+      middleware: [hookspanMiddleware({ dispatcher, agentName: 'main' })],
+    })
+    await main.invoke(hi)
+    await dispatcher.drain()
+    expect(findAll(events, 'onComplete')).toMatchObject([
+      { agentName: 'worker', reason: why === undefined ? 'done' : 'error' },
+      { agentName: 'main', reason: 'done' },
+    ])
+    expect(dispatcher.stats().operations).toBe(0)
+  })
+})
+
+async function untilNone(dispatcher: ReturnType<typeof dispatcherWith>['dispatcher'], left = 0) {
+  await expect
+    .poll(
+      () => {
+        gc()
+        return dispatcher.stats().operations
+      },
+      { timeout: 20_000, interval: 50 },
+    )
+    .toBe(left)
+  await dispatcher.drain()
+}
+
+it('of a thread a run is over without callbacks once another has begun there and nothing is left of it', async () => {
+  const { dispatcher, events } = dispatcherWith()
+  const model = searchesOn()
+  const agent = createAgent({
+    model,
+    tools: [search],
+    middleware: [hookspanMiddleware({ dispatcher })],
+    checkpointer: new MemorySaver(),
+  })
+  const config = { configurable: { thread_id: 'one' }, recursionLimit: 5 }
+  for (let run = 0; run < 2; run++) await agent.invoke(hi, config).catch(() => {})
+  forgetCalls(model)
+  await untilNone(dispatcher, 1)
+  expect(findAll(events, 'onComplete')).toMatchObject([{ reason: 'interrupted' }])
+})
+
+describe('with callbacks beside the middleware', () => {
+  it('a run that somebody else asks a human in waits, and goes on as itself', async () => {
+    const { dispatcher, events } = dispatcherWith()
+    const agent = createAgent({
+      model: searchesOn(1).respond(new AIMessage('done')),
+      tools: [search],
+      middleware: [
+        hookspanMiddleware({ dispatcher }),
+        humanInTheLoopMiddleware({ interruptOn: { search: true } }),
+      ],
+      checkpointer: new MemorySaver(),
+    })
+    const callbacks = [hookspanCallbacks({ dispatcher })] as never
+    const config = { configurable: { thread_id: 'one' }, callbacks }
+    await agent.invoke(hi, config)
+    await dispatcher.drain()
+    expect(typesOf(events)).toEqual(['onStart', 'beforeStep', 'beforeLlmCall', 'afterLlmCall'])
+    const resumed = await agent.invoke(new Command({ resume: { decisions: [{ type: 'approve' }] } }), config)
+    expect(resumed.messages.at(-1)?.text).toBe('done')
+    await dispatcher.drain()
+    expect(findAll(events, 'onStart')).toHaveLength(1)
+    expect(findAll(events, 'afterLlmCall')).toHaveLength(2)
+    expect(findAll(events, 'onComplete')).toMatchObject([{ reason: 'done', content: 'done' }])
+  })
+
+  it('gates hold, and a call that a human approves is made once', async () => {
+    const approvals = createApprovals({ store: memoryStore(), mode: 'park' })
+    const { dispatcher, events } = dispatcherWith(
+      toolPolicy({ deny: ['other'] }),
+      requireHuman({ match: 'search' }),
+    )
+    dispatcher.use(approvals)
+    const agent = createAgent({
+      model: searchesOn(1).respond(new AIMessage('done')),
+      tools: [search],
+      middleware: [hookspanMiddleware({ dispatcher })],
+      checkpointer: new MemorySaver(),
+    })
+    const callbacks = [hookspanCallbacks({ dispatcher })] as never
+    const config = { configurable: { thread_id: 'one' }, callbacks }
+    const first = (await agent.invoke(hi, config)) as { __interrupt__?: { value: object }[] }
+    for (const { request } of await approvals.list({ status: 'pending' })) {
+      await approvals.respond(request.id, {
+        decision: 'approve',
+        approver: 'ann',
+        argsDigest: request.argsDigest,
+      })
+    }
+    const resume = first.__interrupt__?.[0]?.value
+    const { messages } = await agent.invoke(new Command({ resume }), config)
+    expect(messages.at(-1)?.text).toBe('done')
+    await dispatcher.drain()
+    expect(findAll(events, 'onStart')).toHaveLength(1)
+    expect(findAll(events, 'afterToolCall')).toMatchObject([{ apiName: 'search', content: 'found a' }])
+    expect(findAll(events, 'onComplete')).toMatchObject([{ reason: 'done' }])
+    expect(dispatcher.stats().operations).toBe(0)
+  })
+
+  it('an agent in a node of a graph is a sub-agent of it, and all of it is told once', async () => {
+    const tree = activityTree()
+    const { dispatcher } = dispatcherWith()
+    dispatcher.use(tree.plugin)
+    const agent = createAgent({
+      model: searchesOn(1).respond(new AIMessage('done')),
+      tools: [search],
+      middleware: [hookspanMiddleware({ dispatcher, agentName: 'worker' })],
+    })
+    const graph = new StateGraph(MessagesAnnotation)
+      .addNode('worker', agent.graph as never)
+      .addNode('says', async (_state, config) => ({
+        messages: [await fakeModel().respond(new AIMessage('bye')).invoke('Say it.', config)],
+      }))
+      .addEdge(START, 'worker')
+      .addEdge('worker' as never, 'says' as never)
+      .compile({ name: 'whole' })
+    await graph.invoke(hi, { callbacks: [hookspanCallbacks({ dispatcher })] as never })
+    await dispatcher.drain()
+    expect(tree.lines()).toEqual([
+      'invoke_agent whole',
+      '  agent',
+      '    invoke_agent worker',
+      '      step 0',
+      '        chat fake-model-builder',
+      '        execute_tool search',
+      '      step 1',
+      '        chat fake-model-builder',
+      '  chat FakeBuiltModel',
+    ])
+    expect(dispatcher.stats().operations).toBe(0)
+  })
+
+  it.each([
+    ['its graph', false],
+    ['the agent', true],
+  ])('an agent that a graph without has as a node, as %s, is a run of its own', async (_, isCalled) => {
+    const tree = activityTree()
+    const { dispatcher } = dispatcherWith()
+    dispatcher.use(tree.plugin)
+    const model = searchesOn()
+    const agent = createAgent({
+      model,
+      tools: [search],
+      middleware: [hookspanMiddleware({ dispatcher, agentName: 'worker' })],
+    }).withConfig({ callbacks: [hookspanCallbacks({ dispatcher })] as never })
+    const call = (state: typeof hi, config: object) => agent.invoke(state, config)
+    const graph = new StateGraph(MessagesAnnotation)
+      .addNode('worker', (isCalled ? call : agent.graph) as never)
+      .addEdge(START, 'worker' as never)
+      .compile()
+    // Of somebody else, so that the agent's runs have one above them.
+    const callbacks = [{ name: 'other', handleChainStart() {} }]
+    await graph.invoke(hi, { callbacks, recursionLimit: 6 }).catch(() => {})
+    await dispatcher.drain()
+    expect(tree.lines().filter((line) => line.includes('invoke'))).toEqual(['invoke_agent worker (error)'])
+    expect(tree.lines().filter((line) => line.includes('chat'))).toHaveLength(model.calls.length)
+    expect(dispatcher.stats().operations).toBe(0)
+  })
+
+  it('an agent without the middleware is told as a bare graph is', async () => {
+    const { dispatcher, events } = dispatcherWith()
+    const agent = createAgent({ model: searchesOn(1).respond(new AIMessage('done')), tools: [search] })
+    await agent.invoke(hi, { callbacks: [hookspanCallbacks({ dispatcher })] as never })
+    await dispatcher.drain()
+    expect(typesOf(events)).toEqual([
+      'onStart',
+      'beforeLlmCall',
+      'afterLlmCall',
+      'beforeToolCall',
+      'afterToolCall',
+      'beforeLlmCall',
+      'afterLlmCall',
+      'onComplete',
+    ])
+  })
+})
