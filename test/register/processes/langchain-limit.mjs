@@ -15,4 +15,6 @@ for (let call = 0; call < 9; call++) {
 }
 // As deepagents do: the agent of a factory, configured once more.
 const agent = createAgent({ model, tools: [search] }).withConfig({ recursionLimit: 5 })
-await agent.invoke({ messages: [{ role: 'user', content: 'Search.' }] }).catch(({ name }) => console.log(name))
+await agent
+  .invoke({ messages: [{ role: 'user', content: 'Search.' }] })
+  .catch(({ name }) => console.log(name))
