@@ -235,8 +235,8 @@ export class HookDispatcher {
    *
    * @throws HookspanError `DUPLICATE_OPERATION` when an operation of this id runs already; `INVALID_OPTION`,
    * `INVALID_HOOK`, `DUPLICATE_HOOK`, `INVALID_GATE` for a malformed init; `NOT_CAPABLE` when a gate or a mock asks for
-   * what the runtime's adapter cannot do; `STATE_CLAIMED` when this process went on from the saved state before and no
-   * store of approvals is asked, which is told at the first step or call; `INVALID_STATE` when a gate of the run that is to go on
+   * what the runtime's adapter cannot do; `STATE_CLAIMED` when the run that is to go on is at work in this dispatcher, or this process
+   * went on from the saved state before and no store of approvals is asked, which is told at the first step or call; `INVALID_STATE` when a gate of the run that is to go on
    * is missing. Then nothing was started.
    */
   startOperation(init: OperationInit = {}): Operation {
@@ -251,10 +251,15 @@ export class HookDispatcher {
     assertOperationId(operationId)
     const existing = this.#records.get(operationId)
     if (existing?.managed) {
-      throw new HookspanError(
-        'DUPLICATE_OPERATION',
-        `Operation "${operationId}" is already running. Use another id.`,
-      )
+      throw init.resume === undefined
+        ? new HookspanError(
+            'DUPLICATE_OPERATION',
+            `Operation "${operationId}" is already running. Use another id.`,
+          )
+        : new HookspanError(
+            'STATE_CLAIMED',
+            `Run "${operationId}" goes on in this process already. Nothing was run.`,
+          )
     }
     const { hooks = [] } = init
     assertHooks(hooks, `operation "${operationId}"`, existing?.hookIds())

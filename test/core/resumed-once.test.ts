@@ -26,6 +26,15 @@ describe('without a store, one process goes on from a state once', () => {
     expect(other.stats().operations).toBe(0)
   })
 
+  it('while it does in the same dispatcher, with a store, too', async () => {
+    const state = await saved()
+    const dispatcher = new HookDispatcher()
+    dispatcher.use(createApprovals({ store: memoryStore(), mode: 'park' }))
+    const op = dispatcher.startOperation({ resume: copy(state) })
+    expect(() => dispatcher.startOperation({ resume: copy(state) })).toThrow(claimed)
+    await op.complete()
+  })
+
   it('also where it waits again: who goes on, goes on from that', async () => {
     const state = await saved()
     const op = new HookDispatcher().startOperation({ resume: copy(state) })
