@@ -5,7 +5,17 @@ type Said = string | { readonly tool: string; readonly input: object }
 
 export function scripted(said: readonly Said[]): MockLanguageModelV4 {
   const left = [...said]
-  return new MockLanguageModelV4({
+  const model: MockLanguageModelV4 = new MockLanguageModelV4({
+    // The same in one piece.
+    doStream: async () => {
+      const { content, finishReason, usage } = await model.doGenerate({ prompt: [] })
+      const parts = content.flatMap((part): object[] => {
+        if (part.type !== 'text') return [part]
+        const delta = { type: 'text-delta', id: '1', delta: part.text }
+        return [{ type: 'text-start', id: '1' }, delta, { type: 'text-end', id: '1' }]
+      })
+      return { stream: ReadableStream.from([...parts, { type: 'finish', finishReason, usage }]) as never }
+    },
     doGenerate: async () => {
       const next = left.shift()
       if (next === undefined) throw new Error('Nothing is left to say.')
@@ -27,4 +37,5 @@ export function scripted(said: readonly Said[]): MockLanguageModelV4 {
       }
     },
   })
+  return model
 }

@@ -66,6 +66,7 @@ describe('each example does what its page says', () => {
     'existing-runtime.ts',
     'observe-sub-agents.ts',
     'stand-in.ts',
+    'ai-sdk/in-a-chat.ts',
     'gates.ts',
     'own-adapter.ts',
   ])('%s', async (name) => {

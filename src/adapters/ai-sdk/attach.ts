@@ -3,7 +3,7 @@ import type { ObservedRun } from '../sdk-run/observed-run.ts'
 import type { Host } from './begin-run.ts'
 import { observeModel } from './observed-model.ts'
 import { ObservedTools } from './observed-tools.ts'
-import { answerWaiting } from './resumed-messages.ts'
+import { answerWaiting, refusedIn } from './resumed-messages.ts'
 import type { SdkArguments } from './sdk.ts'
 import { withoutSpans } from './telemetry.ts'
 
@@ -29,6 +29,8 @@ export function attached(
 ): SdkArguments {
   const { tools, model, stopWhen, prepareStep } = args
   const observed = isRecord(tools) ? new ObservedTools(run, tools) : undefined
+  const refused = refusedIn(args.messages)
+  if (refused.length > 0) run.refusals = async () => observed?.tellRefused(refused)
   return {
     ...args,
     ...(input !== run.input && inputAs(input, args)),

@@ -8,6 +8,7 @@ import { currentCalls, type SafeCalls } from '../safe/calls.ts'
 import type { SafeToolCall } from '../safe/tool-call.ts'
 import type { ObservedRun } from '../sdk-run/observed-run.ts'
 import { performTool, type ToldModel } from './perform-tool.ts'
+import type { RefusedCall } from './resumed-messages.ts'
 import type {
   ApprovalOptions,
   ApprovalStatus,
@@ -148,8 +149,27 @@ export class ObservedTools {
   }
 
   #tooEarly(name: string, id: string | undefined): HookspanError {
-    this.#run.tooEarly = true
-    return unanswered(name, id)
+    this.#run.tooEarly = this.#run.resumed === undefined ? notResumed(name) : unanswered(name, id)
+    return this.#run.tooEarly
+  }
+
+  /** Calls that a human refused as the SDK's messages have it: it asks nobody about them. */
+  async tellRefused(calls: readonly RefusedCall[]): Promise<void> {
+    for (const { toolName, input, toolCallId, reason } of calls) {
+      const tool = Object.hasOwn(this.#originals, toolName) ? this.#originals[toolName] : undefined
+      if (tool === undefined) continue
+      const refused = refusedBy(reason)
+      // What was said where a gate asks is told as that, unless it was a yes.
+      const answered = await this.#run.isAnswered(toolCallId)
+      const { call, decision } = await this.#decide(
+        toolName,
+        tool,
+        input,
+        toolCallId,
+        answered ? undefined : refused,
+      )
+      if (decision.state === 'run') await call.refuse(refused)
+    }
   }
 
   #approved(name: string, tool: SdkTool, decided: DecidedCall, own: ApprovalStatus): ApprovalStatus {
@@ -310,6 +330,15 @@ function unanswered(name: string, id: string | undefined): HookspanError {
     'INVALID_STATE',
     `The run waits for a human to answer${id === undefined ? '' : ` request "${id}"`} about tool "${name}", and ` +
       'nobody has. Resume it once the answer is there.',
+  )
+}
+
+/** Who says so in the messages is whoever wrote them: no gate goes by it. */
+function notResumed(name: string): HookspanError {
+  return new HookspanError(
+    'INVALID_STATE',
+    `The messages say that tool "${name}" is approved, and a gate asks a human about it, who was not asked in this run. Go on ` +
+      'with the run that was parked: runWith({ resume: await parkedRun(result) }, ...).',
   )
 }
 

@@ -25,6 +25,9 @@ interface Decided {
 export function performTool(decided: Decided, tool: SdkTool, options: ToolOptions): unknown {
   const { call, decision } = decided
   if (decision.state !== 'run') return Promise.resolve().then(() => given(decision, decided))
+  // The SDK asks about all calls of a step before it runs one: what came of another may have stopped the run, or it was left.
+  const { refused } = call
+  if (refused !== undefined) return refused.then((outcome) => given(outcome, decided))
   const { args } = decision
   let value: unknown
   try {

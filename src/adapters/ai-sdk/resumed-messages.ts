@@ -1,4 +1,5 @@
 import type { ParkedOperation } from '../../dispatcher/index.ts'
+import { isRecord } from '../../internal/objects.ts'
 import { asObjects } from '../../wire/reading.ts'
 
 /**
@@ -20,4 +21,40 @@ export function answerWaiting(messages: unknown, { waiting = [] }: ParkedOperati
 
 function isWaiting(waiting: NonNullable<ParkedOperation['waiting']>, toolCallId: unknown): boolean {
   return waiting.some((call) => call.toolCallId === toolCallId && call.request !== undefined)
+}
+
+export interface RefusedCall {
+  readonly toolName: string
+  readonly input: unknown
+  readonly toolCallId: string
+  readonly reason?: string
+}
+
+/** The calls that a human has refused in the last message, and that have no result. */
+export function refusedIn(messages: unknown): RefusedCall[] {
+  const all = asObjects(messages)
+  const last = all.at(-1)
+  if (last?.role !== 'tool') return []
+  const parts = all.flatMap(({ content }) => asObjects(content))
+  const ended = new Set(parts.filter(isResult).map(({ toolCallId }) => toolCallId))
+  const seen = new Set<unknown>()
+  return asObjects(last.content)
+    .filter(({ type, approved }) => type === 'tool-approval-response' && approved === false)
+    .flatMap(({ approvalId, reason }) => {
+      const asked = parts.findLast(
+        (part) => part.type === 'tool-approval-request' && part.approvalId === approvalId,
+      )
+      const id = asked?.toolCallId
+      const call = parts.findLast(({ type, toolCallId }) => type === 'tool-call' && toolCallId === id)
+      if (typeof id !== 'string' || typeof call?.toolName !== 'string') return []
+      if (call.providerExecuted === true || ended.has(id) || seen.has(id)) return []
+      seen.add(id)
+      const { toolName, input } = call
+      return [{ toolName, input, toolCallId: id, ...(typeof reason === 'string' && { reason }) }]
+    })
+}
+
+/** Of what was refused there may be one that says only that. */
+function isResult({ type, output }: Record<string, unknown>): boolean {
+  return type === 'tool-result' && !(isRecord(output) && output.type === 'execution-denied')
 }

@@ -47,11 +47,14 @@ class Readers {
           try {
             const { done, value } = await reader.read()
             if (!done) return controller.enqueue(value)
+            // A read that waits when the stream is left is answered, too: that is not its end.
+            if (!reading) return
             left()
             const refusal = await this.#run.over()
             if (refusal === undefined) controller.close()
             else controller.error(refusal)
           } catch (error) {
+            if (!reading) return
             left()
             await this.#run.fail(error)
             controller.error(error)

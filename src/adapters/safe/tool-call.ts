@@ -123,6 +123,11 @@ export class SafeToolCall<A = unknown, R = unknown> {
     return (this.#call as { begin?: () => Promise<void> } | undefined)?.begin?.()
   }
 
+  /** How it ends where its tool must not begin any more: asked before {@link enter} begins it. */
+  get refused(): Promise<ToolOutcome<R>> | undefined {
+    return this.#failures.quietly(() => this.#call?.refused)
+  }
+
   enter<T>(fn: () => T): T {
     const call = this.#call
     return call === undefined ? fn() : this.#failures.around((inner) => call.enter(inner), fn)

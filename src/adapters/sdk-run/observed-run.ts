@@ -59,8 +59,10 @@ export class ObservedRun {
   started = false
   /** For whom the loop stops after this step. */
   waitingFor: 'human' | 'client' | undefined
-  /** It went on before anybody had answered, and its SDK cannot wait again: it goes on from the same state once more. */
-  tooEarly = false
+  /** Why it went on before anybody had answered, and its SDK cannot wait again: what was resumed goes on from the same state once more. */
+  tooEarly: HookspanError | undefined
+  /** Tells what a human has refused in the SDK's own way, before the first step. */
+  refusals: (() => Promise<unknown>) | undefined
   /** What the last model call failed with. */
   failure: { readonly error: unknown } | undefined
   /** Cut off what is read of model streams that nobody reads any more. */
@@ -196,6 +198,7 @@ export class ObservedRun {
   }
 
   async beginStep(stepNumber = 0): Promise<void> {
+    if (!this.started) await this.refusals?.()
     this.started = true
     if (this.#within !== undefined) return
     const op = await this.#operation()
@@ -211,7 +214,7 @@ export class ObservedRun {
 
   /** It is over. Gives what a gate says against its result. A second call does nothing. */
   end(content?: string): Promise<HookspanError | undefined> {
-    this.#ending ??= this.#end(content).finally(() => this.#parked.resolve(undefined))
+    this.#ending ??= this.#end(content).finally(() => this.#settleParked())
     return this.#ending
   }
 
@@ -219,10 +222,7 @@ export class ObservedRun {
     const op = this.#op
     if (op === undefined || op.ended) return undefined
     for (const leave of this.streams) await leave()
-    if (this.tooEarly) {
-      op.leave()
-      return undefined
-    }
+    if (this.tooEarly !== undefined) return this.#endTooEarly(op, this.tooEarly)
     await this.#step?.end()
     const { waitingFor } = this
     if (waitingFor !== undefined && this.#agentCall === undefined) {
@@ -245,8 +245,19 @@ export class ObservedRun {
   async fail(error: unknown): Promise<void> {
     this.#ending ??= this.#fail(error)
       .then(() => undefined)
-      .finally(() => this.#parked.resolve(undefined))
+      .finally(() => this.#settleParked())
     await this.#ending
+  }
+
+  /** Where it was parked before it is that still, if it went on too early. */
+  #settleParked(): void {
+    this.#parked.resolve(this.tooEarly && this.resumed)
+  }
+
+  /** Too early. Nobody goes on with what was no saved run, and nobody is to be asked about it. */
+  async #endTooEarly(op: SafeOperation, tooEarly: HookspanError): Promise<undefined> {
+    if (this.resumed === undefined) await op.fail(tooEarly)
+    else op.leave()
   }
 
   async #fail(error: unknown): Promise<void> {
@@ -254,8 +265,8 @@ export class ObservedRun {
     if (op !== undefined && !op.ended) {
       if (op.signal?.aborted) {
         await op.complete({ reason: 'interrupted' })
-      } else if (this.tooEarly) {
-        op.leave()
+      } else if (this.tooEarly !== undefined) {
+        await this.#endTooEarly(op, this.tooEarly)
       } else {
         this.#step?.fail(error)
         await op.fail(error)
@@ -296,6 +307,12 @@ export class ObservedRun {
     const op = await this.#operation()
     const answered = await Promise.all(asked.map(({ request }) => op.isAnswered(request?.id as string)))
     return answered.includes(true) ? asked[answered.indexOf(false)] : undefined
+  }
+
+  /** Of a call that waited when the run was parked: whether who was asked about it has answered. */
+  async isAnswered(toolCallId: string): Promise<boolean> {
+    const { request } = this.resumed?.waiting?.find((call) => call.toolCallId === toolCallId) ?? {}
+    return request !== undefined && (await (await this.#operation()).isAnswered(request.id)) === true
   }
 
   get signal(): AbortSignal | undefined {

@@ -95,17 +95,26 @@ export class OpenToolCall<A = unknown, R = unknown> implements OpenedCall {
 
   #run(decided: ToolCallDecision<A, R>, body: ToolFunction<A, R>): Promise<ToolOutcome<R>> {
     if (decided.state !== 'run') return this.outcome
-    if (this.#call.cutBy?.aborted) return this.outcome
-    const refused = this.#call.refusedSince
-    if (refused !== undefined) {
-      this.#body.reject(refused)
-      return this.outcome
-    }
+    const { refused } = this
+    if (refused !== undefined) return refused
     try {
       this.#body.resolve(this.#call.runBody(() => body(decided.args, decided.context)) as R | PromiseLike<R>)
     } catch (error) {
       this.#body.reject(error)
     }
+    return this.outcome
+  }
+
+  /**
+   * How it ends where its tool must not begin any more, because its run has ended or was stopped since it was decided.
+   * Who begins the tool in {@link enter} asks this first.
+   */
+  get refused(): Promise<ToolOutcome<R>> | undefined {
+    if (this.#call.cutBy?.aborted) return this.outcome
+    const refused = this.#call.refusedSince
+    if (refused === undefined) return undefined
+    this.#begun ??= 'it was refused'
+    this.#body.reject(refused)
     return this.outcome
   }
 
