@@ -46,28 +46,37 @@ const MASTRA_CALLS = [
   'streamLegacy',
 ]
 
+const openai = eachClientAndRunner(
+  'OpenAI',
+  ({ Chat, Beta }) => [
+    [Chat?.Completions, 'runTools', ({ chat }) => chat?.completions],
+    [Beta?.Agents?.Sessions, 'create', ({ beta }) => beta?.agents?.sessions],
+    [Beta?.Agents?.Sessions, 'stream', ({ beta }) => beta?.agents?.sessions],
+  ],
+  (client, options) => adapter<typeof OpenAI>('openai').observeOpenAI(client, options),
+)
+
+const anthropic = eachClientAndRunner(
+  'Anthropic',
+  ({ Messages, Beta }) => [
+    // These begin a span of the SDK before they ask for the reply.
+    [Messages, 'create', ({ messages }) => messages],
+    [Beta?.Messages, 'create', ({ beta }) => beta?.messages],
+    [Beta?.Messages, 'toolRunner', ({ beta }) => beta?.messages],
+    [Beta?.Messages, 'thread', ({ beta }) => beta?.messages],
+    [Beta?.Sessions?.Events, 'toolRunner', ({ beta }) => beta?.sessions?.events],
+    [Beta?.Environments?.Work, 'worker', ({ beta }) => beta?.environments?.work],
+  ],
+  (client, options) => adapter<typeof Anthropic>('anthropic').observeAnthropic(client, options),
+)
+
 /** By what a program writes to load it. */
 const ATTACH: Readonly<Record<string, Attach>> = {
-  openai: eachClientAndRunner(
-    'OpenAI',
-    ({ Chat, Beta }) => [
-      [Chat?.Completions, 'runTools', ({ chat }) => chat?.completions],
-      [Beta?.Agents?.Sessions, 'create', ({ beta }) => beta?.agents?.sessions],
-      [Beta?.Agents?.Sessions, 'stream', ({ beta }) => beta?.agents?.sessions],
-    ],
-    (client, options) => adapter<typeof OpenAI>('openai').observeOpenAI(client, options),
-  ),
+  openai,
+  'openai/client': openai,
   'openai/helpers/responses-tool-runner': decidingRunner,
-  '@anthropic-ai/sdk': eachClientAndRunner(
-    'Anthropic',
-    ({ Beta }) => [
-      [Beta?.Messages, 'toolRunner', ({ beta }) => beta?.messages],
-      [Beta?.Messages, 'thread', ({ beta }) => beta?.messages],
-      [Beta?.Sessions?.Events, 'toolRunner', ({ beta }) => beta?.sessions?.events],
-      [Beta?.Environments?.Work, 'worker', ({ beta }) => beta?.environments?.work],
-    ],
-    (client, options) => adapter<typeof Anthropic>('anthropic').observeAnthropic(client, options),
-  ),
+  '@anthropic-ai/sdk': anthropic,
+  '@anthropic-ai/sdk/client': anthropic,
   '@openai/agents-core': (exports, { dispatcher }) =>
     void adapter<typeof OpenAIAgents>('openai-agents').observeAgents(exports, { dispatcher }),
   ai: (exports, { dispatcher }) =>
@@ -259,6 +268,7 @@ function eachCalled(
 /** The classes of a client's resources, which it has as its own fields. */
 interface ClientClass {
   readonly Chat?: { readonly Completions?: Resource }
+  readonly Messages?: Resource
   readonly Beta?: {
     readonly Agents?: { readonly Sessions?: Resource }
     readonly Messages?: Resource
@@ -278,6 +288,7 @@ type Own = (client: ClientResources) => Client | undefined
 
 interface ClientResources {
   readonly chat?: { readonly completions?: Client }
+  readonly messages?: Client
   readonly beta?: {
     readonly agents?: { readonly sessions?: Client }
     readonly messages?: Client
@@ -292,16 +303,20 @@ function eachClientAndRunner(
   runnersOf: (of: ClientClass) => readonly (readonly [of: Resource | undefined, method: string, own: Own])[],
   observe: (client: Client, options: ObserveOptions) => unknown,
 ): Attach {
+  const known = new WeakSet<object>()
   return (exports, to) => {
     const { dispatcher, bounds } = to
+    const prototype = ownerOf((exports[className] ?? exports.default) as { prototype: Client }, 'post')
+    // Its file has been heard of, and now its package, or the other way round.
+    if (known.has(prototype)) return undefined
     const seen = new WeakSet<Client>()
     const options = { dispatcher, operationOf: bounds.operationOf, agentName: scriptName() }
     const observed = (client: Client) => observe(client, options)
     for (const [of, method, ownOf] of runnersOf((exports[className] ?? exports.default) as ClientClass)) {
-      const prototype: Client | undefined = of?.prototype
-      const own = prototype?.[method]
-      if (prototype === undefined || typeof own !== 'function') continue
-      prototype[method] = function (this: Runners, ...args: unknown[]) {
+      const runners: Client | undefined = of?.prototype
+      const own = runners?.[method]
+      if (runners === undefined || typeof own !== 'function') continue
+      runners[method] = function (this: Runners, ...args: unknown[]) {
         const isNew = !seen.has(this._client)
         const isAttached =
           isNew && attached(`an object of ${className}`, dispatcher, () => observed(this._client))
@@ -313,7 +328,6 @@ function eachClientAndRunner(
         return isAttached ? this[method]?.(...args) : own.apply(this, args)
       }
     }
-    const { prototype } = (exports[className] ?? exports.default) as { prototype: Client }
     const { withOptions } = prototype
     if (typeof withOptions === 'function') {
       prototype.withOptions = function (this: Client, ...args: unknown[]) {
@@ -323,8 +337,18 @@ function eachClientAndRunner(
         return made
       }
     }
-    return eachClient(className, observed, seen)(exports, to)
+    eachClient(className, observed, seen)({ [className]: { prototype } }, to)
+    known.add(prototype)
+    return undefined
   }
+}
+
+/** Where a method is that a class has: clients of Bedrock and Vertex have it of the same class as Anthropic's own. */
+function ownerOf({ prototype }: { readonly prototype: Client }, method: string): Client {
+  for (let owner = prototype; owner !== null; owner = Object.getPrototypeOf(owner)) {
+    if (Object.hasOwn(owner, method)) return owner
+  }
+  return prototype
 }
 
 type Class = new (...args: unknown[]) => object

@@ -52,7 +52,9 @@ export function watchModules(onLoaded: OnLoaded, onMissed: (name: string) => voi
       const known = name === undefined ? undefined : PACKAGES[name]
       if (name === undefined || known === undefined) return resolved
       if (known.how !== 'tell') {
-        const bySdk = isSdk(context.parentURL)
+        const bySdk = specifier.startsWith('.')
+          ? entries.get(context.parentURL ?? '')?.bySdk === true
+          : isSdk(context.parentURL)
         if (!bySdk && !entries.has(resolved.url)) watchFor(resolved.url, name)
         entries.set(resolved.url, { name, bySdk })
       }
@@ -103,9 +105,17 @@ function attached(text: string, url: string, name: string, isModule: boolean): s
   return `${text}\n${isModule ? moduleLine(url) : commonLine(url, name)}\n`
 }
 
+const CLIENT = /^\.\/client\.m?js$/
+const AT_ROOT = /\/node_modules\/(?:@[^/]+\/)?[^/]+\/[^/]+$/
+
 /** Which of the known packages it is. Only the program's own dependencies are looked up that have another name. */
 function nameOf(specifier: string, url: string, isProgram: boolean): string | undefined {
   if (Object.hasOwn(PACKAGES, specifier)) return specifier
+  // What a package asks for by its path, others ask for by its name: whichever comes first.
+  if (CLIENT.test(specifier) && AT_ROOT.test(url)) {
+    const own = `${String(manifestOf(url).name)}/client`
+    return Object.hasOwn(PACKAGES, own) ? own : undefined
+  }
   if (!isProgram || !/^(?:@[^/]+\/)?[\w-]/.test(specifier) || !url.includes('/node_modules/'))
     return undefined
   const own = ownName(specifier, url)

@@ -11,6 +11,7 @@ export type KnownPackage =
 /** By what a program writes to load them. */
 export const PACKAGES: Readonly<Record<string, KnownPackage>> = {
   openai: { how: 'attach' },
+  'openai/client': { how: 'attach' },
   'openai/helpers/responses-tool-runner': { how: 'attach', replaced: ['ResponsesToolRunner'] },
   'openai/helpers/decisions-tool-runner': {
     how: 'refuse',
@@ -18,6 +19,7 @@ export const PACKAGES: Readonly<Record<string, KnownPackage>> = {
     instead: 'hookspan does not know decisions',
   },
   '@anthropic-ai/sdk': { how: 'attach' },
+  '@anthropic-ai/sdk/client': { how: 'attach' },
   '@anthropic-ai/sdk/helpers/beta/environments': {
     how: 'refuse',
     replaced: ['SessionToolRunner', 'EnvironmentWorker'],

@@ -26,9 +26,9 @@ beforeEach(async () => {
 afterEach(() => collector.stop())
 
 /** A plain program, with nothing of hookspan in it. */
-function program(name: string, cwd?: string) {
+function program(name: string, cwd?: string, ...args: string[]) {
   const env = programEnv(model.baseURL, collector.url)
-  return registered(at(`processes/${name}`), { env, ...(cwd && { cwd }) })
+  return registered(at(`processes/${name}`), { env, args, ...(cwd && { cwd }) })
 }
 
 const spansOf = () => receivedTree(collector.spans)
@@ -166,6 +166,33 @@ it.each([
     ])
   },
 )
+
+it.each(['alone', 'entry-first', 'entry-last'])(
+  'attaches to clients of Anthropic that are built on the one of the package, and holds the gates of the project: %s',
+  async (kind) => {
+    const cwd = mkdtempSync(join(tmpdir(), 'hookspan-'))
+    writeFileSync(
+      join(cwd, 'hookspan.config.json'),
+      JSON.stringify({ gates: [{ id: 'no-wiping', type: 'toolPolicy', deny: ['wipe'] }] }),
+    )
+
+    const { code, stdout, stderr } = await program('anthropic-platform.mjs', cwd, kind)
+
+    expect({ code, stdout }, stderr).toEqual({ code: 0, stdout: '' })
+    const asked = 'claude-opus-4-6'
+    const call = ['invoke_agent anthropic-platform.mjs', `  chat ${asked}`]
+    const run = [call[0], '  step 0', `    chat ${asked}`, '    execute_tool wipe']
+    expect(spansOf().toSorted()).toEqual([...run, ...run, ...call, ...call].toSorted())
+    expect(stderr).not.toContain('not attached')
+  },
+)
+
+it('attaches to a client of OpenAI that is loaded by its own path', async () => {
+  const { code, stdout, stderr } = await program('azure.mjs')
+
+  expect({ code, stdout }, stderr).toEqual({ code: 0, stdout: 'It is on its way.\n' })
+  expect(spansOf()).toEqual(['invoke_agent azure.mjs', '  chat gpt-4o'])
+})
 
 describe('under another name', () => {
   const root = at('../../')
