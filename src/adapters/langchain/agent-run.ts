@@ -3,7 +3,7 @@ import { currentPlace } from '../../dispatcher/run/current.ts'
 import type { SafeCalls } from '../safe/calls.ts'
 import { ObservedRun, type RunHost, type SaidOfRun, whenAborted } from '../sdk-run/observed-run.ts'
 import type { LcRuntime } from './lang-chain.ts'
-import type { Ended, How, ToldAgent } from './told-runs.ts'
+import type { Ended, How, ToldAgent } from './told-graphs.ts'
 
 /** What an interrupt of ours says, and what the graph may be resumed with as it is. */
 export interface AskedHuman {

@@ -12,7 +12,7 @@ import { LANGCHAIN_CAPABILITIES } from './capabilities.ts'
 import type { LcHandler, LcModelRequest, LcRuntime, LcState, LcToolRequest } from './lang-chain.ts'
 import { plainMessages, textOf } from './messages.ts'
 import { callModel } from './model-call.ts'
-import { OURS, toldGraph } from './told-runs.ts'
+import { OURS, toldGraph } from './told-graphs.ts'
 import { callTool } from './tool-call.ts'
 
 export interface HookspanMiddlewareOptions {

@@ -5,86 +5,16 @@ import { jsonIn } from '../../internal/json.ts'
 import { defined, isRecord } from '../../internal/objects.ts'
 import { asName, asObject } from '../../wire/reading.ts'
 import { configuredServer } from '../configured-server.ts'
-import type { SafeModelCall } from '../safe/model-call.ts'
-import { type SafeOperation, startOperation } from '../safe/operation.ts'
-import type { SafeToolCall } from '../safe/tool-call.ts'
+import { startOperation } from '../safe/operation.ts'
 import { LANGGRAPH_CAPABILITIES } from './capabilities.ts'
-import { isInterrupt, isToolMessage, type LcMessage, type LcRuntime } from './lang-chain.ts'
+import { isInterrupt, isToolMessage, type LcMessage } from './lang-chain.ts'
 import { plainMessages, readReply } from './messages.ts'
-
-/** The name of our middleware, which its nodes have. */
-export const OURS = 'hookspan'
+import { type Going, goingOf, isTop, OURS, operationOf, type Root } from './told-graphs.ts'
 
 const ADAPTER: AdapterInfo = { name: 'langgraph', capabilities: LANGGRAPH_CAPABILITIES }
 
-/** How a graph is over. A failure has no content, and neither has what has ended without a word. */
-export interface Ended {
-  readonly content?: string | undefined
-  readonly error?: unknown
-  /** Nothing is left of it. */
-  readonly left?: boolean
-}
-
-export type How = 'done' | 'failed' | 'interrupted' | 'waits' | 'left'
-
-interface Root {
-  /** Undefined as long as it may be an agent that is told by our middleware. */
-  op?: SafeOperation
-  readonly start: () => SafeOperation
-  isRefused?: boolean
-  waits: boolean
-  /** Ids of all runs below it. */
-  readonly ids: Set<string>
-  /** The names of the nodes that have begun in it. */
-  readonly nodes: Set<unknown>
-  /** Our middleware tells all of it but its end. */
-  agent?: ToldAgent
-}
-
-/** A run of an agent that our middleware tells. LangChain tells a middleware nothing of a run that ends before its last node. */
-export interface ToldAgent {
-  /** Gives what a gate says against its result. */
-  over(how: How, ended: Ended): Promise<Error | undefined>
-}
-
-/** The graph around a node of our middleware. */
-export interface ToldGraph {
-  /** The run of the graph that has the agent among its nodes. */
-  readonly above: SafeOperation | undefined
-  claim(agent: ToldAgent): void
-}
-
 /** Of a run whose stream was left LangGraph may say nothing: it is over when nothing is left of it. */
 const left = new FinalizationRegistry<() => void>((over) => over())
-
-/** The runs that are going on, by LangChain's ids of them. */
-class Going {
-  readonly roots = new Map<string, Root>()
-  readonly models = new Map<string, SafeModelCall>()
-  readonly tools = new Map<string, SafeToolCall>()
-  /** Nodes at work, by what LangGraph and a node call them: the graphs they are of. */
-  readonly nodes = new Map<unknown, { readonly graph: string; readonly node: string }>()
-}
-
-/** By dispatcher: what several handlers are told of is told once. */
-const all = new WeakMap<HookDispatcher, Going>()
-
-/** What is told of the graph that a node of our middleware is of, where callbacks of ours are told of it, too. */
-export function toldGraph(dispatcher: HookDispatcher, { configurable }: LcRuntime): ToldGraph | undefined {
-  const { roots, nodes } = all.get(dispatcher) ?? {}
-  const { graph, node } = nodes?.get(configurable?.checkpoint_ns) ?? {}
-  const around = graph === undefined ? undefined : roots?.get(graph)
-  if (roots === undefined || around === undefined || around.agent !== undefined) return undefined
-  const isOutermost = isTop(around, graph)
-  return {
-    above: isOutermost ? undefined : operationOf(around),
-    claim: (agent) => {
-      const own: Root = isOutermost ? around : newRoot(around.start, graph, node)
-      own.agent = agent
-      for (const id of own.ids) roots.set(id, own)
-    },
-  }
-}
 
 /** What callbacks are told, made hooks and spans. */
 export class ToldRuns {
@@ -95,34 +25,13 @@ export class ToldRuns {
   constructor({ dispatcher, agentName }: { dispatcher: HookDispatcher; agentName?: string }) {
     this.#dispatcher = dispatcher
     this.#agentName = agentName
-    this.#going = all.get(dispatcher) ?? new Going()
-    all.set(dispatcher, this.#going)
+    this.#going = goingOf(dispatcher)
   }
 
   #below(runId: string, parentRunId: string | undefined, name: unknown, input: unknown): Root {
-    const { roots } = this.#going
-    const above = parentRunId === undefined ? undefined : roots.get(parentRunId)
     const agentName = this.#agentName ?? asName(name)
-    const start = () =>
-      startOperation(this.#dispatcher, { adapter: ADAPTER, ...defined({ agentName, input }) })
-    const root = above ?? newRoot(start)
-    root.ids.add(runId)
-    roots.set(runId, root)
-    return root
-  }
-
-  async #end(runId: string, ended: Ended): Promise<void> {
-    const { roots, nodes } = this.#going
-    const root = roots.get(runId)
-    roots.delete(runId)
-    if (root === undefined || !isTop(root, runId)) return
-    for (const id of root.ids) roots.delete(id)
-    for (const node of root.nodes) nodes.delete(node)
-    if (root.isRefused === true) return
-    const how = howOf(root, ended)
-    if (root.agent === undefined) return endOf(operationOf(root), how, ended)
-    const refusal = await root.agent.over(how, ended)
-    if (refusal !== undefined) throw refusal
+    const init = { adapter: ADAPTER, ...defined({ agentName, input }) }
+    return this.#going.below(runId, parentRunId, () => startOperation(this.#dispatcher, init))
   }
 
   readonly chainStart = (
@@ -135,32 +44,29 @@ export class ToldRuns {
     _type?: unknown,
     name?: unknown,
   ): void => {
-    const { roots, nodes } = this.#going
-    if (roots.has(runId)) return
+    if (this.#going.roots.has(runId)) return
     const root = this.#below(runId, parentRunId, name, inputOf(input))
     const { langgraph_checkpoint_ns: node, ls_integration: integration } = asObject(metadata) ?? {}
     if (root.agent === undefined && !mayBeOurs(integration, name, isTop(root, runId))) operationOf(root)
     if (!isTop(root, runId)) {
-      if (parentRunId === undefined || node === undefined || nodes.has(node)) return
-      root.nodes.add(node)
-      nodes.set(node, { graph: parentRunId, node: runId })
+      if (parentRunId !== undefined) this.#going.beginNode(root, node, parentRunId, runId)
       return
     }
-    const over = () => void this.#end(runId, { left: true }).catch(() => {})
+    const over = () => void this.#going.end(runId, { left: true }).catch(() => {})
     if (isRecord(metadata)) left.register(metadata, over)
   }
 
   readonly chainEnd = (output: unknown, runId: string): Promise<void> => {
     const messages = asObject(output)?.messages
     const last = Array.isArray(messages) ? readReply(messages.at(-1)).response.content : undefined
-    return this.#end(runId, defined({ content: last }))
+    return this.#going.end(runId, defined({ content: last }))
   }
 
   readonly chainError = (error: unknown, runId: string): Promise<void> => {
     // A node that asks stops the graph, which ends without an error.
     const root = this.#going.roots.get(runId)
     if (isInterrupt(error) && root !== undefined) root.waits = true
-    return this.#end(runId, { error })
+    return this.#going.end(runId, { error })
   }
 
   #model(
@@ -214,14 +120,14 @@ export class ToldRuns {
     const call = models.get(runId)
     models.delete(runId)
     await call?.settle(first?.message ?? { content: first?.text ?? '' })
-    await this.#end(runId, {})
+    await this.#going.end(runId, {})
   }
 
   readonly llmError = (error: unknown, runId: string): Promise<void> => {
     const { models } = this.#going
     models.get(runId)?.fail(error)
     models.delete(runId)
-    return this.#end(runId, { error })
+    return this.#going.end(runId, { error })
   }
 
   readonly toolStart = (
@@ -247,7 +153,7 @@ export class ToldRuns {
     const call = tools.get(runId)
     tools.delete(runId)
     await call?.settle(isToolMessage(output) ? output.content : output)
-    await this.#end(runId, {})
+    await this.#going.end(runId, {})
   }
 
   readonly toolError = async (error: unknown, runId: string): Promise<void> => {
@@ -258,50 +164,14 @@ export class ToldRuns {
     const waits = isInterrupt(error)
     if (waits && root !== undefined) root.waits = true
     await call?.fail(waits ? new RunSuspended() : error)
-    await this.#end(runId, { error })
+    await this.#going.end(runId, { error })
   }
-}
-
-function newRoot(start: () => SafeOperation, ...ids: (string | undefined)[]): Root {
-  return { start, waits: false, ids: new Set(ids as string[]), nodes: new Set() }
 }
 
 /** Whether what begins may be of an agent that our middleware tells. Inside of a graph an agent is called a graph. */
 function mayBeOurs(integration: unknown, name: unknown, isOutermost: boolean): boolean {
   if (integration === 'langchain_create_agent') return true
   return isOutermost ? integration !== undefined : name === '__start__' || name === `${OURS}.before_agent`
-}
-
-function isTop({ ids }: Root, runId: string | undefined): boolean {
-  return ids.values().next().value === runId
-}
-
-/** @throws HookspanError what refuses the run. */
-function operationOf(root: Root): SafeOperation {
-  root.isRefused = root.op === undefined
-  root.op ??= root.start()
-  root.isRefused = false
-  return root.op
-}
-
-function howOf({ waits }: Root, { error, left }: Ended): How {
-  if (left === true) return 'left'
-  if (waits) return 'waits'
-  if (error === undefined) return 'done'
-  return isAbort(error) ? 'interrupted' : 'failed'
-}
-
-async function endOf(op: SafeOperation, how: How, { content, error }: Ended): Promise<void> {
-  if (how === 'left') op.abandon()
-  else if (how === 'waits') op.park({ waitingFor: 'human' })
-  else if (how === 'failed') await op.fail(error)
-  else await op.complete(how === 'done' ? defined({ content }) : { reason: how })
-}
-
-/** LangGraph has no class for it. */
-function isAbort(error: unknown): boolean {
-  const { name, message } = (error ?? {}) as Partial<Error>
-  return name === 'AbortError' || (name === 'Error' && message === 'Abort')
 }
 
 function inputOf(input: unknown): unknown {

@@ -1,0 +1,146 @@
+import type { HookDispatcher } from '../../dispatcher/index.ts'
+import { defined } from '../../internal/objects.ts'
+import type { SafeModelCall } from '../safe/model-call.ts'
+import type { SafeOperation } from '../safe/operation.ts'
+import type { SafeToolCall } from '../safe/tool-call.ts'
+import type { LcRuntime } from './lang-chain.ts'
+
+/** The name of our middleware, which its nodes have. */
+export const OURS = 'hookspan'
+
+/** How a graph is over. A failure has no content, and neither has what has ended without a word. */
+export interface Ended {
+  readonly content?: string | undefined
+  readonly error?: unknown
+  /** Nothing is left of it. */
+  readonly left?: boolean
+}
+
+export type How = 'done' | 'failed' | 'interrupted' | 'waits' | 'left'
+
+export interface Root {
+  /** Undefined as long as it may be an agent that is told by our middleware. */
+  op?: SafeOperation
+  readonly start: () => SafeOperation
+  isRefused?: boolean
+  waits: boolean
+  /** Ids of all runs below it. */
+  readonly ids: Set<string>
+  /** The names of the nodes that have begun in it. */
+  readonly nodes: Set<unknown>
+  /** Our middleware tells all of it but its end. */
+  agent?: ToldAgent
+}
+
+/** A run of an agent that our middleware tells. LangChain tells a middleware nothing of a run that ends before its last node. */
+export interface ToldAgent {
+  /** Gives what a gate says against its result. */
+  over(how: How, ended: Ended): Promise<Error | undefined>
+}
+
+/** The graph around a node of our middleware. */
+export interface ToldGraph {
+  /** The run of the graph that has the agent among its nodes. */
+  readonly above: SafeOperation | undefined
+  claim(agent: ToldAgent): void
+}
+
+/** The runs that are going on, by LangChain's ids of them. */
+export class Going {
+  readonly roots = new Map<string, Root>()
+  readonly models = new Map<string, SafeModelCall>()
+  readonly tools = new Map<string, SafeToolCall>()
+  /** Nodes at work, by what LangGraph and a node call them: the graphs they are of. */
+  readonly nodes = new Map<unknown, { readonly graph: string; readonly node: string }>()
+
+  /** The graph that a run is below of, or one that begins with it. */
+  below(runId: string, parentRunId: string | undefined, start: () => SafeOperation): Root {
+    const above = parentRunId === undefined ? undefined : this.roots.get(parentRunId)
+    const root = above ?? newRoot(start)
+    root.ids.add(runId)
+    this.roots.set(runId, root)
+    return root
+  }
+
+  beginNode(root: Root, name: unknown, graph: string, node: string): void {
+    if (name === undefined || this.nodes.has(name)) return
+    root.nodes.add(name)
+    this.nodes.set(name, { graph, node })
+  }
+
+  async end(runId: string, ended: Ended): Promise<void> {
+    const { roots, nodes } = this
+    const root = roots.get(runId)
+    roots.delete(runId)
+    if (root === undefined || !isTop(root, runId)) return
+    for (const id of root.ids) roots.delete(id)
+    for (const node of root.nodes) nodes.delete(node)
+    if (root.isRefused === true) return
+    const how = howOf(root, ended)
+    if (root.agent === undefined) return endOf(operationOf(root), how, ended)
+    const refusal = await root.agent.over(how, ended)
+    if (refusal !== undefined) throw refusal
+  }
+}
+
+/** By dispatcher: what several handlers are told of is told once. */
+const all = new WeakMap<HookDispatcher, Going>()
+
+export function goingOf(dispatcher: HookDispatcher): Going {
+  const going = all.get(dispatcher) ?? new Going()
+  all.set(dispatcher, going)
+  return going
+}
+
+/** What is told of the graph that a node of our middleware is of, where callbacks of ours are told of it, too. */
+export function toldGraph(dispatcher: HookDispatcher, { configurable }: LcRuntime): ToldGraph | undefined {
+  const { roots, nodes } = all.get(dispatcher) ?? {}
+  const { graph, node } = nodes?.get(configurable?.checkpoint_ns) ?? {}
+  const around = graph === undefined ? undefined : roots?.get(graph)
+  if (roots === undefined || around === undefined || around.agent !== undefined) return undefined
+  const isOutermost = isTop(around, graph)
+  return {
+    above: isOutermost ? undefined : operationOf(around),
+    claim: (agent) => {
+      const own: Root = isOutermost ? around : newRoot(around.start, graph, node)
+      own.agent = agent
+      for (const id of own.ids) roots.set(id, own)
+    },
+  }
+}
+
+function newRoot(start: () => SafeOperation, ...ids: (string | undefined)[]): Root {
+  return { start, waits: false, ids: new Set(ids as string[]), nodes: new Set() }
+}
+
+export function isTop({ ids }: Root, runId: string | undefined): boolean {
+  return ids.values().next().value === runId
+}
+
+/** @throws HookspanError what refuses the run. */
+export function operationOf(root: Root): SafeOperation {
+  root.isRefused = root.op === undefined
+  root.op ??= root.start()
+  root.isRefused = false
+  return root.op
+}
+
+function howOf({ waits }: Root, { error, left }: Ended): How {
+  if (left === true) return 'left'
+  if (waits) return 'waits'
+  if (error === undefined) return 'done'
+  return isAbort(error) ? 'interrupted' : 'failed'
+}
+
+async function endOf(op: SafeOperation, how: How, { content, error }: Ended): Promise<void> {
+  if (how === 'left') op.abandon()
+  else if (how === 'waits') op.park({ waitingFor: 'human' })
+  else if (how === 'failed') await op.fail(error)
+  else await op.complete(how === 'done' ? defined({ content }) : { reason: how })
+}
+
+/** LangGraph has no class for it. */
+function isAbort(error: unknown): boolean {
+  const { name, message } = (error ?? {}) as Partial<Error>
+  return name === 'AbortError' || (name === 'Error' && message === 'Abort')
+}
