@@ -13,6 +13,7 @@ import type * as OpenAIAgents from '../adapters/openai-agents/index.ts'
 import type * as Peers from '../adapters/peer-range.ts'
 import type * as Strands from '../adapters/strands/index.ts'
 import type { HookDispatcher, Operation } from '../dispatcher/index.ts'
+import { currentModelCall } from '../dispatcher/run/live-calls.ts'
 import { packageOf } from './installed.ts'
 import { loneWorkflows } from './lone-workflows.ts'
 import type { Loaded } from './module-hooks.ts'
@@ -21,6 +22,7 @@ import { report } from './report.ts'
 import { requireOwn } from './require-own.ts'
 import { decidingRunner } from './responses-runner.ts'
 import { type RunBounds, scriptName } from './run-bounds.ts'
+import { tell } from './tell.ts'
 import { attached, notAttached, refused } from './unattached.ts'
 
 export interface Attaching {
@@ -201,7 +203,7 @@ function observeMcpServer(server: object, { dispatcher }: Attaching): void {
 
 /** Attaches a package that the program has loaded, or says in one line why not. */
 export function attach(
-  { name, version, bySdk, exports }: Loaded,
+  { name, version, bySdk, byPackage, exports }: Loaded,
   to: Attaching,
 ): Loaded['exports'] | undefined {
   const listed = PACKAGES[name]
@@ -213,7 +215,8 @@ export function attach(
   const { isWithin, testedRange } = requireOwn<typeof Peers>('../adapters/peer-range.js')
   const range = testedRange(PEERS[sdk] ?? sdk) ?? ''
   if (version === undefined || !isWithin(version, range)) {
-    if (!bySdk) notAttached(to.dispatcher, `${what} is not attached: hookspan knows ${range}.`)
+    const why = `${what} is not attached: hookspan knows ${range}.`
+    if (!bySdk && !(byPackage && untold(exports, to, why))) notAttached(to.dispatcher, why)
     return undefined
   }
   let given: ReturnType<Attach>
@@ -341,6 +344,28 @@ function eachClientAndRunner(
     known.add(prototype)
     return undefined
   }
+}
+
+/**
+ * A client that a package brings may be asked by an agent that is attached, which tells of that itself (LangChain's of
+ * Anthropic). Whatever else it is asked is not told.
+ *
+ * @returns whether there is such a class.
+ */
+function untold(exports: Loaded['exports'], { dispatcher }: Attaching, why: string): boolean {
+  const { OpenAI, Anthropic } = exports as { [className: string]: { prototype: Client } | undefined }
+  const owner = ownerOf(OpenAI ?? Anthropic ?? { prototype: {} }, 'post')
+  const { post } = owner
+  if (typeof post !== 'function') return false
+  owner.post = function (this: Client, ...args) {
+    if (currentModelCall() === undefined) {
+      // What is thrown here many try again, for a minute.
+      tell(why)
+      notAttached(dispatcher, why)
+    }
+    return post.apply(this, args)
+  }
+  return true
 }
 
 /** Where a method is that a class has: clients of Bedrock and Vertex have it of the same class as Anthropic's own. */

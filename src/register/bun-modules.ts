@@ -34,7 +34,7 @@ export function watchBun(bun: Bun, onLoaded: OnLoaded): void {
   const entries = new Map<string, Entry>()
   const paths = new Map<string, string>()
   for (const [name, path] of found(bun)) {
-    entries.set(pathToFileURL(path).href, { name, bySdk: false })
+    entries.set(pathToFileURL(path).href, { name, bySdk: false, byPackage: false })
     paths.set(path, name)
   }
   hear(entries, onLoaded)

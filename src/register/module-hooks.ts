@@ -12,6 +12,8 @@ export interface Loaded {
   readonly version: string | undefined
   /** Another SDK has loaded it that is attached itself: its model calls are told there. */
   readonly bySdk: boolean
+  /** A package of the program has loaded it, or it itself, and not the program's own code. */
+  readonly byPackage: boolean
   readonly exports: Readonly<Record<string, unknown>>
 }
 
@@ -25,6 +27,7 @@ export const NOT_CAPABLE = 'NOT_CAPABLE'
 export interface Entry {
   readonly name: string
   readonly bySdk: boolean
+  readonly byPackage: boolean
 }
 
 /**
@@ -56,7 +59,7 @@ export function watchModules(onLoaded: OnLoaded, onMissed: (name: string) => voi
           ? entries.get(context.parentURL ?? '')?.bySdk === true
           : isSdk(context.parentURL)
         if (!bySdk && !entries.has(resolved.url)) watchFor(resolved.url, name)
-        entries.set(resolved.url, { name, bySdk })
+        entries.set(resolved.url, { name, bySdk, byPackage: !isProgram })
       }
       // What an SDK loads by itself is the SDK's affair.
       else if (isProgram) tell(`${name} is not attached: ${known.instead} (docs/adapters.md).`)
@@ -129,13 +132,12 @@ export function hear(entries: ReadonlyMap<string, Entry>, onLoaded: OnLoaded): v
     value: (url: string, exports: Loaded['exports']) => {
       const entry = entries.get(url)
       if (entry === undefined) return undefined
-      const { name, bySdk } = entry
       try {
-        return onLoaded({ name, bySdk, version: versionOf(url), exports })
+        return onLoaded({ ...entry, version: versionOf(url), exports })
       } catch (error) {
         // It would go without its guards.
         if ((error as { code?: unknown } | undefined)?.code === NOT_CAPABLE) throw error
-        tell(`${name} could not be attached: ${error instanceof Error ? error.message : String(error)}`)
+        tell(`${entry.name} could not be attached: ${error instanceof Error ? error.message : String(error)}`)
         return undefined
       }
     },

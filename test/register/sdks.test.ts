@@ -226,6 +226,28 @@ describe('under another name', () => {
     expect(spansOf()[0]).toBe(`invoke_agent ${name}`)
   })
 
+  it('leaves to an agent what a package brings of a version that is not known, and refuses to ask it outside', async () => {
+    const brings = join(app, 'node_modules/brings')
+    cpSync(join(app, 'node_modules/my-openai'), join(brings, 'node_modules/openai'), { recursive: true })
+    writeFileSync(join(brings, 'index.mjs'), "export { default } from 'openai'")
+    const path = join(brings, 'node_modules/openai/package.json')
+    writeFileSync(path, JSON.stringify({ ...JSON.parse(readFileSync(path, 'utf8')), version: '5.0.0' }))
+    const cwd = mkdtempSync(join(tmpdir(), 'hookspan-'))
+
+    const bare = await program('brought.mjs', cwd, join(brings, 'index.mjs'))
+    const stated = 'all is wiped\nIt is on its way.\nIt is on its way.\n'
+    expect({ code: bare.code, stdout: bare.stdout }, bare.stderr).toEqual({ code: 0, stdout: stated })
+    expect(bare.stderr).toMatch(/hookspan: openai 5\.0\.0 is not attached/)
+
+    const gates = [{ id: 'no-wiping', type: 'toolPolicy', deny: ['wipe'] }]
+    writeFileSync(join(cwd, 'hookspan.config.json'), JSON.stringify({ gates }))
+    const held = await program('brought.mjs', cwd, join(brings, 'index.mjs'))
+    expect({ code: held.code, stdout: held.stdout }, held.stderr).toEqual({
+      ...{ code: 1, stdout: 'It is on its way.\n' },
+    })
+    expect(held.stderr).toMatch(/openai 5\.0\.0 is not attached: .* Gate "no-wiping" decides/)
+  })
+
   it('starts nothing without its guards, where the version is none that is known', async () => {
     const path = join(app, 'node_modules/my-openai/package.json')
     const manifest = readFileSync(path, 'utf8')
