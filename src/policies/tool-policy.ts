@@ -51,7 +51,10 @@ export function toolPolicy(options: ToolPolicyOptions): Gate {
   const rules = rulesOf(options.denyArguments ?? {}, owner)
   return {
     ...gate,
-    names: [...(allow ?? []), ...denied],
+    // What only denies has nothing to say of other tools, among them those that nobody can decide on.
+    ...(allow === undefined && rules.length === 0
+      ? { match: denied }
+      : { names: [...(allow ?? []), ...denied] }),
     point: 'beforeToolCall',
     decide(ctx) {
       const banned = denied.find((glob) => names(glob, ctx))

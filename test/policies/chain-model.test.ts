@@ -173,6 +173,11 @@ class NaiveGate {
         return (plan.options.in as string[]).includes(
           point === 'beforeToolCall' ? 'toolArguments' : 'toolResult',
         )
+      case 'toolPolicy': {
+        const { allow, deny = [], denyArguments = {} } = plan.options
+        const all = allow !== undefined || Object.keys(denyArguments as object).length > 0
+        return point === 'beforeToolCall' && (all || (deny as string[]).some((glob) => names(glob, call)))
+      }
       default:
         return point === 'beforeToolCall'
     }

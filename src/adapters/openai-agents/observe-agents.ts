@@ -206,14 +206,15 @@ function observeAgentPrototype(prototype: Agent): void {
 function reach({ place }: Frame, agent: Agent, tools: readonly AnyTool[]): void {
   const unseen = observeTools(agent, tools)
   place.op.assertInReach([...tools.flatMap(outOfReach), ...unseen])
-  for (const { name } of unseen) warnOfUnseen(`the tool "${name}"`)
+  for (const { name } of unseen) warnOfUnseen(name === '*' ? 'a tool search' : `the tool "${name}"`)
 }
 
 /** @returns those that nothing of ours can be put into. */
 function observeTools(agent: Agent, tools: readonly AnyTool[]): ToolOutOfReach[] {
   for (const server of agent.mcpServers ?? []) watchServer(server)
   return tools.flatMap((tool) => {
-    if (!isFunctionTool(tool)) return observeSearch(agent, tool) ? [] : [unseenTool(tool.name ?? '', 'local')]
+    // Nobody knows the names of what a search finds.
+    if (!isFunctionTool(tool)) return observeSearch(agent, tool) ? [] : [unseenTool('*', 'local')]
     const home = homeOf(agent, tool)
     return observeTool(tool, home, registrationsOf(agent)) ? [] : [unseenTool(tool.name, home.identifier)]
   })

@@ -37,6 +37,10 @@ describe('a tool that runs out of reach', () => {
     expect(await ask(tool, using(gate))).toMatch(/Gate "tool-policy" .* nobody would be asked/)
   })
 
+  it('is no matter of a list of others that are denied', async () => {
+    expect(await ask(shell(), using(toolPolicy({ deny: ['wipe_*'] })))).toBe('done')
+  })
+
   it('ends the run when tools are mocked and the SDK would run this one', async () => {
     const prepare = (dispatcher: HookDispatcher) => mockTools(dispatcher, [mock('shell').returns('ok')])
 

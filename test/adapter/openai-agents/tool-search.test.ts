@@ -1,8 +1,9 @@
 import { Agent, RunState, shellTool, tool, toolSearchTool } from '@openai/agents'
 import { assistantMessage, functionCall, ScriptedModel } from '@openai/agents/testing'
 import { HookDispatcher } from 'hookspan'
+import { createApprovals } from 'hookspan/approval'
 import { mock, mockTools } from 'hookspan/mock'
-import { toolPolicy } from 'hookspan/policies'
+import { requireHuman, toolPolicy } from 'hookspan/policies'
 import { afterEach, describe, expect, it } from 'vitest'
 import { z } from 'zod'
 import { activityTree } from '../../support/activity-tree.ts'
@@ -109,9 +110,15 @@ describe('a tool that a search of the user’s own finds', () => {
       /nobody would be asked/,
     )
 
-    const frozen = searching({ frozen: true })
-    const run = observed(bareRunner(), { dispatcher: careful() }).run(frozen.agent, 'hi')
-    expect(await ended(run)).toMatch(/nobody would be asked/)
-    expect(frozen.ran).toEqual([])
+    // What it finds has any name.
+    for (const gate of [toolPolicy({ deny: ['wipe'] }), requireHuman({ match: 'wipe' })]) {
+      const frozen = searching({ frozen: true })
+      const guarded = new HookDispatcher()
+      guarded.use({ name: 'careful', gates: [gate] })
+      guarded.use(createApprovals())
+      const run = observed(bareRunner(), { dispatcher: guarded }).run(frozen.agent, 'hi')
+      expect(await ended(run)).toMatch(/nobody would be asked/)
+      expect(frozen.ran).toEqual([])
+    }
   })
 })
