@@ -3,6 +3,7 @@ import Module from 'node:module'
 import { fileURLToPath, pathToFileURL } from 'node:url'
 import { CALL, commonLine, isReplaced, KEY, moduleLine, OWN, standIn } from './entry-source.ts'
 import { isModule, manifestOf, ownName, packageOf } from './installed.ts'
+import { watchRoute } from './next-routes.ts'
 import { PACKAGES } from './packages.ts'
 import { tell } from './tell.ts'
 
@@ -50,6 +51,7 @@ export function watchModules(onLoaded: OnLoaded, onMissed: (name: string) => voi
     resolve(specifier, context, next) {
       const resolved = next(specifier, context)
       if (!resolved.url.startsWith('file:')) return resolved
+      watchRoute(resolved.url)
       const isProgram = context.parentURL?.includes('/node_modules/') !== true
       const name = nameOf(specifier, resolved.url, isProgram)
       const known = name === undefined ? undefined : PACKAGES[name]
