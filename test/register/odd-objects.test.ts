@@ -24,13 +24,7 @@ const ODD: Record<string, Odd> = {
       'the handoff "transfer_to_second" is frozen',
     ],
     // The policy decides on every tool, and a handoff is one.
-    refused: [
-      'frozen tool',
-      'locked tool',
-      'proxy of a frozen tool',
-      'frozen sub-agent as tool',
-      'frozen handoff',
-    ],
+    refused: ['frozen tool', 'locked tool', 'proxy of a frozen tool', 'frozen sub-agent as tool'],
   },
   openai: {
     said: [client('OpenAI', 'post'), client('OpenAI', 'runTools', 'Completions')],

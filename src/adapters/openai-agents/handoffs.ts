@@ -9,16 +9,22 @@ import type { Agent, Handoff } from './sdk.ts'
  * A handoff is a tool call of the agent that hands over: gates decide on it, mocks may answer it. One that is not made
  * leaves the run with the agent that asked, which is told why.
  *
+ * @param taken hears of the agent that goes on.
  * @returns false for one that is locked.
  */
-export function observeHandoff(handoff: Handoff, agent: Agent): boolean {
+export function observeHandoff(handoff: Handoff, agent: Agent, taken: (next: Agent) => void): boolean {
   if (typeof handoff?.onInvokeHandoff !== 'function' || patches.has(handoff)) return true
   if (isLocked(handoff, 'onInvokeHandoff')) return false
   const { onInvokeHandoff } = handoff
   patches.replace(handoff, 'onInvokeHandoff', (context, args) => {
     const invoke = (text: string) => onInvokeHandoff.call(handoff, context, text)
     const place = currentFrame()?.place
-    return place === undefined ? invoke(args) : handedOver(place, handoff, agent, args, invoke)
+    if (place === undefined) return invoke(args)
+    return handedOver(place, handoff, agent, args, async (text) => {
+      const next = await invoke(text)
+      taken(next as Agent)
+      return next
+    })
   })
   return true
 }

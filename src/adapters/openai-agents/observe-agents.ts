@@ -194,7 +194,8 @@ function observeAgentPrototype(prototype: Agent): void {
     const frame = currentFrame()
     if (frame === undefined) return handoffs
     for (const handoff of handoffs) {
-      if (observeHandoff(handoff, this)) continue
+      if (observeHandoff(handoff, this, observeAgent)) continue
+      if (handoff.agent !== undefined) observeAgent(handoff.agent)
       frame.place.op.assertInReach([unseenTool(handoff.toolName, 'agent')])
       warnOfUnseen(`the handoff "${handoff.toolName}"`)
     }

@@ -55,6 +55,7 @@ export interface Handoff {
   readonly toolName: string
   readonly toolDescription?: string
   readonly agentName?: string
+  readonly agent?: Agent
   onInvokeHandoff(context: unknown, args: string): Promise<unknown>
 }
 

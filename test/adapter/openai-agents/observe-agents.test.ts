@@ -7,7 +7,7 @@ import { deny, mutate } from 'hookspan/gates'
 import { mock, mockTools } from 'hookspan/mock'
 import { observeAgents, unobserveAgents } from 'hookspan/openai-agents'
 import { toolPolicy } from 'hookspan/policies'
-import { afterEach, describe, expect, it } from 'vitest'
+import { afterEach, describe, expect, it, vi } from 'vitest'
 import { z } from 'zod'
 import { eventsOf, findAll } from '../../support/told-events.ts'
 import { agentOf, bareRunner, letAllGo, looking, observed as observeRunner, scripted } from './support.ts'
@@ -389,6 +389,30 @@ describe('a handoff', () => {
     expect(result.finalOutput).toBe('stayed')
     expect(JSON.stringify(model.lastCall?.request.input)).toContain('closed today')
   })
+
+  it.each([false, true])(
+    'to an agent of a class of its own has its tools decided on (frozen: %s)',
+    async (frozen) => {
+      class Special extends Agent {
+        override getAllTools() {
+          return Promise.resolve(this.tools as never)
+        }
+      }
+      const execute = vi.fn(() => 'wiped')
+      const wipe = tool({ name: 'wipe', description: 'Wipes.', parameters: z.object({}), execute })
+      const model = scripted([['wipe', {}]], 'done')
+      const to = handoff(new Special({ name: 'special', model, tools: [wipe] }))
+      if (frozen) Object.freeze(to)
+      const dispatcher = new HookDispatcher()
+      dispatcher.use({ name: 'guard', gates: [toolPolicy({ deny: ['wipe'] })] })
+      const first = agentOf({ model: scripted([['transfer_to_special', {}]]), handoffs: [to] })
+
+      const result = await observeRunner(bareRunner(), { dispatcher }).run(first, 'hi')
+
+      expect(result.finalOutput).toBe('done')
+      expect(execute).not.toHaveBeenCalled()
+    },
+  )
 
   it('keeps what its user made of it', async () => {
     const heard: unknown[] = []
