@@ -32,6 +32,8 @@ export class RunBounds {
   /** The runs that were begun here, of which the last. */
   begun = 0
   last: Operation | undefined
+  /** Told of each request, before it is sent. */
+  lookInto: ((request: LlmRequest) => void) | undefined
 
   constructor(dispatcher: HookDispatcher) {
     this.#dispatcher = dispatcher
@@ -45,6 +47,7 @@ export class RunBounds {
   }
 
   readonly operationOf = (request: LlmRequest): Operation => {
+    this.lookInto?.(request)
     const handled = currentRequest()
     // What goes on behind its answer is the script's.
     if (handled === undefined || handled.over) return this.#ofScript(request)

@@ -8,6 +8,7 @@ import { RunBounds } from './run-bounds.ts'
 import { tell } from './tell.ts'
 import { tellAtExit } from './tell-at-exit.ts'
 import { traceFirstRun } from './trace-first-run.ts'
+import { guardsTools, UnaskedTools } from './unasked-tools.ts'
 import { notAttached } from './unattached.ts'
 
 /** What every SDK that the program loads is attached to. */
@@ -39,4 +40,8 @@ export async function useProjectConfig(): Promise<void> {
   const { loadConfig } = requireOwn<typeof Policies>('../policies/index.js')
   const { plugin } = await loadConfig()
   dispatcher.use(plugin)
+  if (!guardsTools(plugin)) return
+  const unasked = new UnaskedTools()
+  dispatcher.use(unasked.plugin)
+  bounds.lookInto = unasked.lookInto
 }

@@ -56,6 +56,27 @@ it('keeps an SDK that was loaded before hookspan from a program with guards, and
   expect(held.stderr).toMatch(/openai is not attached: .* Gate "no-wiping" decides of hookspan.config/)
 })
 
+it.each(['chat', 'responses', 'messages', 'google'])(
+  'tells once of tools that a program runs by itself where guards are to hold on tools: %s',
+  async (kind) => {
+    const ask = { toolCalls: [{ name: 'wipe', arguments: { what: 'all' } }] }
+    const respond = ({ messages }: { messages: readonly unknown[] }) =>
+      /Clean up/.test(JSON.stringify(messages.at(-1))) ? ask : { content: 'done' }
+    const model = await startScriptedServer({ respond })
+    onTestFinished(() => model.close())
+    const env = programEnv(model.baseURL, 'http://127.0.0.1:9')
+    const line = /^hookspan: the program runs tools by itself \(wipe\): no gate/gm
+
+    const bare = await registered(at('own-loop.mjs'), { env, args: [kind] })
+    expect({ code: bare.code, stdout: bare.stdout }, bare.stderr).toEqual({ code: 0, stdout: 'done\ndone\n' })
+    expect(bare.stderr).not.toMatch(line)
+
+    const held = await registered(at('own-loop.mjs'), { env, args: [kind], cwd: guarded() })
+    expect({ code: held.code, stdout: held.stdout }, held.stderr).toEqual({ code: 0, stdout: 'done\ndone\n' })
+    expect(held.stderr.match(line)).toHaveLength(1)
+  },
+)
+
 it.each(['plain', 'typed'])('decides on the %s functions of a ResponsesToolRunner', async (kind) => {
   const ask = { toolCalls: [{ id: 'call_1', name: 'wipe', arguments: { what: 'all' } }] }
   const model = await startScriptedServer({ steps: [ask, { content: 'done' }, ask, { content: 'done' }] })
@@ -72,7 +93,9 @@ it.each(['plain', 'typed'])('decides on the %s functions of a ResponsesToolRunne
   const spans = receivedTree(collector.spans)
   expect(spans.filter((name) => name.includes('execute_tool'))).toEqual(['  execute_tool wipe'])
 
-  expect(await run(guarded())).toMatchObject({ code: 0, stdout: '' })
+  const held = await run(guarded())
+  expect(held).toMatchObject({ code: 0, stdout: '' })
+  expect(held.stderr).not.toContain('by itself')
 })
 
 it.each([
