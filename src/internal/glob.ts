@@ -1,8 +1,8 @@
 import { expected, type Shape, shape } from './expect.ts'
 
 /** What other kinds of patterns mean something by: taken as it is it would match nothing, and a guard would be gone. */
-const FOREIGN = /[[\]{}!^|$()\\]|^\s|\s$/
-const SIGNS = '`*` (any run of characters) and `?` (one), without [ ] { } ! ^ | $ ( ) \\'
+const FOREIGN = /[[\]{}!^|$()\\>]|^\s|\s$/
+const SIGNS = '`*` (any run of characters) and `?` (one), without [ ] { } ! ^ | $ ( ) \\ >'
 
 const isGlob = (value: unknown) => typeof value === 'string' && value !== '' && !FOREIGN.test(value)
 const isList = (value: unknown): value is unknown[] => Array.isArray(value) && value.every(isGlob)

@@ -1,10 +1,10 @@
 import type { HumanAction } from '../hooks/index.ts'
 import { HUMAN_ACTIONS } from '../hooks/values.ts'
-import { errorMessage } from '../internal/errors.ts'
+import { errorMessage, HookspanError } from '../internal/errors.ts'
 import { a, assertFields, type Fields, TEXT_OR_REGEXP } from '../internal/expect.ts'
 import { assertGlob, matchesTool } from '../internal/glob.ts'
 import { safeStringify } from '../internal/json.ts'
-import { defined } from '../internal/objects.ts'
+import { defined, isRecord } from '../internal/objects.ts'
 import { fewLines, oneLine } from '../internal/short-text.ts'
 import {
   type ExpectedCall,
@@ -74,6 +74,7 @@ export const matchers = {
     expected: readonly ExpectedCall[],
     options: TrajectoryOptions = {},
   ): MatcherResult {
+    assertRan(received)
     const { pass, report } = matchTrajectory(received, expected, options)
     return { pass, message: () => report + failureOf(received) }
   },
@@ -86,6 +87,7 @@ export const matchers = {
   ): MatcherResult {
     assertFields<CalledToolOptions>(options, CALLED, 'toHaveCalledTool')
     assertGlob(name, 'the tool of toHaveCalledTool()')
+    assertRan(received)
     const { times, args: mode = 'partial', ...more } = options
     const calls = readTrajectory(received)
     const expected = { ...defined({ name, args }), ...more }
@@ -117,6 +119,7 @@ export const matchers = {
   },
 
   toHaveSpans(received: object, expected: readonly ExpectedSpan[]): MatcherResult {
+    assertRan(received)
     const { pass, report } = matchSpans(received, expected)
     return { pass, message: () => report + failureOf(received) }
   },
@@ -124,6 +127,7 @@ export const matchers = {
   toHaveBeenDenied(received: ReadableTrajectory, name = '*', options: DeniedOptions = {}): MatcherResult {
     assertFields<DeniedOptions>(options, DENIED, 'toHaveBeenDenied')
     assertGlob(name, 'the tool of toHaveBeenDenied()')
+    assertRan(received)
     const events = eventsOf(received)
     const calls = events === undefined ? readTrajectory(received) : callsOfEvents(events)
     const refused = calls.filter(({ outcome }) => outcome === 'denied' || outcome === 'rejected')
@@ -149,6 +153,7 @@ export const matchers = {
   toHaveAskedHuman(received: ReadableTrajectory, name = '*', options: AskedHumanOptions = {}): MatcherResult {
     assertFields<AskedHumanOptions>(options, ASKED, 'toHaveAskedHuman')
     assertGlob(name, 'the tool of toHaveAskedHuman()')
+    assertRan(received)
     const questions = readQuestions(received)
     const { action, approver, times } = options
     const fitting = questions.filter(
@@ -171,6 +176,18 @@ export const matchers = {
         ),
     }
   },
+}
+
+/** Of an agent that was not given the test's dispatcher, whatever must not happen has not. */
+function assertRan(received: unknown): void {
+  if (!isRecord(received) || typeof received.tree !== 'function') return
+  const { events, spans, dropped } = received
+  if (![events, spans].every((list) => Array.isArray(list) && list.length === 0) || dropped !== 0) return
+  throw new HookspanError(
+    'TRAJECTORY_UNREADABLE',
+    'The trace is empty: nothing has run on the dispatcher of this test. Give it to the agent, and await the run. ' +
+      'Where nothing is to run, say so: expect(trace.spans).toEqual([]).',
+  )
 }
 
 function isAbout({ tools, identifiers = [] }: HumanQuestion, glob: string): boolean {

@@ -304,3 +304,96 @@ describe.skipIf(data === undefined)('real traces of other frameworks', () => {
     ])
   })
 })
+
+describe('conversations in shapes that are not known', () => {
+  const call = { name: 'refund', args: { id: '7' }, id: '1' }
+  it.each<[string, object[]]>([
+    [
+      'of LangChain',
+      [
+        { type: 'human', content: 'hi' },
+        { type: 'ai', content: '', tool_calls: [call] },
+      ],
+    ],
+    [
+      'of LangChain, as JSON',
+      [{ lc: 1, type: 'constructor', id: ['AIMessage'], kwargs: { tool_calls: [call] } }],
+    ],
+    ['of calls with fields of their own', [{ role: 'assistant', content: null, tool_calls: [call] }]],
+    ['of toolCalls', [{ role: 'assistant', content: '', toolCalls: [{ function: call }] }]],
+    [
+      'of function_call',
+      [{ role: 'assistant', content: null, function_call: { name: 'refund', arguments: '{}' } }],
+    ],
+    [
+      'of the Agents SDK, as items of a run',
+      [{ type: 'tool_call_item', rawItem: { type: 'function_call', name: 'refund' } }],
+    ],
+    ['of the AI SDK, as calls', [{ type: 'tool-call', toolCallId: '1', toolName: 'refund', input: {} }]],
+    [
+      'of the AI SDK, for a page',
+      [{ role: 'assistant', parts: [{ type: 'tool-refund', state: 'output-available', input: {} }] }],
+    ],
+    [
+      'of Anthropic, as blocks',
+      [
+        { type: 'text', text: 'hm' },
+        { type: 'tool_use', id: '1', name: 'refund', input: {} },
+      ],
+    ],
+    [
+      'of the Claude Agent SDK',
+      [
+        {
+          type: 'assistant',
+          message: { role: 'assistant', content: [{ type: 'tool_use', name: 'refund' }] },
+        },
+      ],
+    ],
+    ['of Bedrock', [{ role: 'assistant', content: [{ toolUse: { name: 'refund', input: {} } }] }]],
+    ['of Strands', [{ role: 'assistant', content: [{ type: 'toolUseBlock', name: 'refund', input: {} }] }]],
+    ['of Mastra', [{ role: 'assistant', content: { format: 2, parts: [{ type: 'tool-invocation' }] } }]],
+    ['of OpenAI, as calls', [{ id: '1', type: 'function', function: { name: 'refund', arguments: '{}' } }]],
+    ['of a shell', [{ type: 'shell_call', call_id: '1', action: { commands: ['rm'] } }]],
+  ])('are refused, %s: read as no call, what was done would be what was not', (_name, messages) => {
+    for (const source of [messages, { messages }]) {
+      expect(() => readTrajectory(source)).toThrow(/a shape that is not known .*Give the `trace` fixture/)
+    }
+  })
+
+  it.each<[string, object[]]>([
+    [
+      'texts and media',
+      [{ role: 'user', content: [{ type: 'image_url', image_url: { url: 'http://a/' } }] }],
+    ],
+    [
+      'what is approved',
+      [{ role: 'tool', content: [{ type: 'tool-approval-response', approvalId: '1', approved: true }] }],
+    ],
+    [
+      'items in which no call is',
+      [
+        { type: 'item_reference', id: '1' },
+        { type: 'reasoning', summary: [] },
+      ],
+    ],
+  ])('are none where no call can be missed: %s', (_name, messages) => {
+    expect(readTrajectory(messages)).toEqual([])
+  })
+
+  it('has what a tool gave in the history of the Agents SDK', () => {
+    const history = [
+      { type: 'message', role: 'user', content: 'hi' },
+      { type: 'function_call', id: 'fc', callId: '1', name: 'refund', arguments: '{"id":"7"}' },
+      {
+        type: 'function_call_result',
+        callId: '1',
+        name: 'refund',
+        output: { type: 'text', text: '{"ok":true}' },
+      },
+    ]
+    expect(readTrajectory(history)).toEqual([
+      { name: 'refund', args: { id: '7' }, toolCallId: '1', outcome: 'completed', result: { ok: true } },
+    ])
+  })
+})

@@ -170,3 +170,29 @@ it('judges a run by the log that has seen it begin, also where a full one was th
   check(run).toHaveSpans(['execute_tool a'])
   await op.complete()
 })
+
+it('judges by no empty trace: of an agent on another dispatcher, nothing that must not happen has', async () => {
+  const { failures } = await repeatRuns(1, async ({ dispatcher, trace }) => {
+    for (const judge of [
+      () => check(trace).not.toHaveCalledTool('refund'),
+      () => check(trace).not.toHaveBeenDenied(),
+      () => check(trace).not.toHaveAskedHuman(),
+      () => check(trace).not.toHaveSpans(['execute_tool refund']),
+      () => check(trace).toMatchTrajectory([], { forbidden: ['refund'] }),
+    ]) {
+      expect(judge).toThrow('The trace is empty: nothing has run on the dispatcher of this test')
+    }
+    await dispatcher.startOperation().complete()
+    check(trace).not.toHaveCalledTool('refund')
+  })
+  expect(failures).toEqual([])
+})
+
+it('takes no path of agents for the name of a tool: before `.not` it would hold for every run', () => {
+  expect(() => check([denied]).not.toHaveCalledTool('shop > book')).toThrow(
+    'Expected the tool of toHaveCalledTool()',
+  )
+  expect(() => check([denied]).toMatchTrajectory(['book'], { forbidden: ['shop > *'] })).toThrow(
+    'Expected `forbidden`',
+  )
+})
