@@ -10,6 +10,7 @@ import { assertMockToolsOptions } from './assert-mock-options.ts'
 import { Failures } from './failures.ts'
 import { Layers, type RecordingLayer, type RulesLayer } from './layers.ts'
 import type { MockCoverage, MockToolsCall, MockToolsOptions } from './mock-tools-types.ts'
+import { isForAgent, isForTool, parseAddress } from './rules/address.ts'
 import { type Answer, give, hungTooLong, type Standing, sourceOf } from './rules/answer.ts'
 import { describeCall, explainUnmatched } from './rules/explain.ts'
 import type { MockRule } from './rules/mock-rule.ts'
@@ -96,9 +97,10 @@ export class MockTools implements Disposable {
     this.#leave = this.#layers.addRules(layer)
   }
 
-  /** Every call that reached the mocks, in order; those of one tool when a name is given. */
-  calls(apiName?: string): readonly MockToolsCall[] {
-    return this.#calls.filter((call) => apiName === undefined || call.apiName === apiName)
+  /** Every call that reached the mocks, in order; those of one tool when it is named, as rules name it. */
+  calls(tool = '*'): readonly MockToolsCall[] {
+    const address = parseAddress(tool, 'calls()')
+    return this.#calls.filter((call) => isForTool(address, call) && isForAgent(address, call.agentPath))
   }
 
   /** What has gone wrong so far, unused rules not included. */

@@ -243,6 +243,20 @@ describe('a mocked tool', () => {
   })
 })
 
+describe('calls()', () => {
+  it('names tools as rules do: what must not be called is not missed for the way it is named', async () => {
+    const { dispatcher } = setup()
+    using mocks = mockTools(dispatcher, [mock('delete_order').returns(1)])
+    const op = dispatcher.startOperation({ agentName: 'janitor' })
+    await op.toolCall({ apiName: 'delete_order', identifier: 'shop', args: {} }, () => 1)
+    for (const name of ['delete_*', 'shop/delete_order', 'janitor > delete_order', '*'])
+      expect(mocks.calls(name)).toHaveLength(1)
+    for (const name of ['delete', 'other/delete_order', 'other > *']) expect(mocks.calls(name)).toEqual([])
+    expect(() => mocks.calls('delete_{order,user}')).toThrow('Expected the tool of calls() to be a name')
+    await op.complete()
+  })
+})
+
 describe('when()', () => {
   const table: [string, object | ((args: never) => boolean), unknown, unknown][] = [
     ['a partial object', { city: 'Berlin' }, { city: 'Berlin', days: 3 }, { city: 'Bonn' }],
@@ -260,6 +274,16 @@ describe('when()', () => {
     ['a date, to the millisecond', { at: new Date(5) }, { at: new Date(5) }, { at: new Date(6) }],
     ['a map', { m: new Map([['a', 1]]) }, { m: new Map([['a', 1]]) }, { m: new Map([['a', 2]]) }],
     ['a set', { s: new Set([1]) }, { s: new Set([1]) }, { s: new Set([2]) }],
+    ['an address', { u: new URL('http://a/') }, { u: new URL('http://a/') }, { u: new URL('http://b/') }],
+    [
+      'headers',
+      { h: new Headers({ a: '1' }) },
+      { h: new Headers({ a: '1' }) },
+      { h: new Headers({ a: '2' }) },
+    ],
+    ['an error', { e: new Error('a') }, { e: new Error('a') }, { e: new Error('b') }],
+    ['bytes', { b: Uint8Array.of(1).buffer }, { b: Uint8Array.of(1).buffer }, { b: Uint8Array.of(2).buffer }],
+    ['properties of an error', { e: { message: 'a' } }, { e: new Error('a') }, { e: new Error('b') }],
     ['anything but', { c: match.not('a') }, { c: 'b' }, { c: 'a' }],
     ['an absent property', { c: match.absent() }, {}, { c: null }],
     ['a present property', { c: match.exists() }, { c: null }, {}],

@@ -1,7 +1,8 @@
 import { isDeepStrictEqual, types } from 'node:util'
 import { append } from '../../internal/append.ts'
 import { describeValue } from '../../internal/errors.ts'
-import { isRecord } from '../../internal/objects.ts'
+import { isPlain, isRecord } from '../../internal/objects.ts'
+import { isError } from '../../internal/realms.ts'
 import { type Difference, describeExpected, isForeignMatcher, isMatcher, type Path } from './matcher.ts'
 
 /** `exact`: no property more. `partial`: further properties are allowed, at every depth. */
@@ -40,8 +41,8 @@ export function differences(
   if (Array.isArray(expected) && Array.isArray(actual)) return compareLists(expected, actual, mode, path)
   if (isRecord(expected) && isRecord(actual)) {
     // What holds its content elsewhere than in properties would be equal to every other of its kind.
-    if (isOpaque(expected) || isOpaque(actual)) {
-      return isDeepStrictEqual(expected, actual) ? [] : [differs(path, expected, actual)]
+    if (isOpaque(expected) || isError(expected) || keepsContent(actual)) {
+      return holds(() => isSame(expected, actual)) ? [] : [differs(path, expected, actual)]
     }
     return compareObjects(expected, actual, mode, path)
   }
@@ -148,9 +149,34 @@ function missing(path: Path, expected: unknown): Difference {
 }
 
 function isOpaque(value: object): boolean {
+  return keepsContent(value) || (!isPlain(value) && Object.keys(value).length === 0)
+}
+
+/** What Node compares by more than properties. */
+function keepsContent(value: object): boolean {
   return (
-    value instanceof Date || value instanceof Map || value instanceof Set || types.isBoxedPrimitive(value)
+    types.isDate(value) ||
+    types.isMap(value) ||
+    types.isSet(value) ||
+    types.isBoxedPrimitive(value) ||
+    types.isAnyArrayBuffer(value) ||
+    types.isDataView(value)
   )
+}
+
+/** An instance without properties is compared by what it tells of itself (URLs, headers); one that tells nothing is like no other. */
+function isSame(expected: object, actual: object): boolean {
+  if (keepsContent(expected) || isError(expected)) return isDeepStrictEqual(expected, actual)
+  if (Object.getPrototypeOf(expected) !== Object.getPrototypeOf(actual)) return false
+  const content = contentOf(expected)
+  return content !== undefined && isDeepStrictEqual(content, contentOf(actual))
+}
+
+function contentOf(value: { toJSON?: unknown; [Symbol.iterator]?: () => Iterator<unknown> }): unknown {
+  if (typeof value.toJSON === 'function') return value.toJSON()
+  const iterator = value[Symbol.iterator]?.()
+  // One that is its own iterator would be used up.
+  return iterator === undefined || iterator === value ? undefined : [...(value as Iterable<unknown>)]
 }
 
 function holds(test: () => boolean): boolean {

@@ -14,13 +14,13 @@ export interface Address {
 }
 
 /** @throws HookspanError `INVALID_OPTION` when a part is empty. */
-export function parseAddress(text: unknown): Address {
+export function parseAddress(text: unknown, whose = 'mock()'): Address {
   const parts = typeof text === 'string' ? text.split('>').map((part) => part.trim()) : []
   const tool = parts.at(-1)
   if (tool === undefined || parts.includes('')) {
-    throw expected(`mock() to get a tool's name, or a path like "researcher > search"`, text)
+    throw expected(`${whose} to get a tool's name, or a path like "researcher > search"`, text)
   }
-  assertGlob(tool, 'the tool of mock()')
+  assertGlob(tool, `the tool of ${whose}`)
   return { text: parts.join(' > '), agents: parts.slice(0, -1), tool, literal: !/[*?]/.test(tool) }
 }
 
