@@ -483,6 +483,27 @@ it('names the model behind one that LangChain itself makes of a text', async () 
 })
 
 it.each([
+  ['ollama', 'ollama'],
+  ['amazon_bedrock', 'aws.bedrock'],
+  ['google_genai', 'gcp.gemini'],
+])(
+  'says whose model it is, in an agent and in a graph, in the words of the conventions: %s',
+  async (own, known) => {
+    const model = () =>
+      Object.assign(fakeModel().respond(new AIMessage('hi')), { getLsParams: () => ({ ls_provider: own }) })
+    const { dispatcher, events } = dispatcherWith()
+    await createAgent({ model: model(), tools: [], middleware: [hookspanMiddleware({ dispatcher })] }).invoke(
+      hi(),
+    )
+    await model().invoke('hi', { callbacks: [hookspanCallbacks({ dispatcher })] as never })
+    await dispatcher.drain()
+
+    const asked = events.filter(({ hookType }) => hookType === 'beforeLlmCall')
+    expect(asked).toMatchObject([{ provider: known }, { provider: known }])
+  },
+)
+
+it.each([
   ['denied', () => deny('not that'), ['not that']],
   ['rewritten', () => mutate({ content: 'something else' }), ['something else']],
   ['let through', () => undefined, ['the secret']],

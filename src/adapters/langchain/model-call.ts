@@ -1,5 +1,6 @@
 import type { LlmRequest, LlmResponse } from '../../hooks/index.ts'
 import { defined } from '../../internal/objects.ts'
+import { asName } from '../../wire/reading.ts'
 import { configuredServer } from '../configured-server.ts'
 import type { AgentRun } from './agent-run.ts'
 import {
@@ -11,6 +12,7 @@ import {
   loadMessages,
 } from './lang-chain.ts'
 import { aiMessage, plainMessages, readReply, revived, textOf } from './messages.ts'
+import { providerNamed } from './providers.ts'
 
 /** A model call begins a step. */
 export async function callModel(
@@ -130,6 +132,7 @@ interface ModelLike {
   readonly modelName?: unknown
   readonly lc_namespace?: readonly string[]
   _llmType?(): string
+  getLsParams?(options: object): { readonly ls_provider?: unknown } | undefined
   /** Of `initChatModel`, which `createAgent({ model: 'openai:gpt-5' })` calls: what it was made with. */
   readonly _defaultConfig?: { readonly model?: unknown; readonly modelProvider?: unknown }
   readonly _modelInstanceCache?: unknown
@@ -151,32 +154,19 @@ function nameOf(model: unknown): string {
   return (name as string | undefined) ?? _llmType?.call(model) ?? 'unknown'
 }
 
-/** By the package that the model is of: `langchain_anthropic`, `@langchain/google-genai`, ... */
+/** By the package that the model is of (`langchain_anthropic`, `@langchain/google-genai`, ...), else as LangChain calls it. */
 function providerOf(model: unknown): string {
-  const { lc_namespace } = (model ?? {}) as ModelLike
+  const { lc_namespace, _llmType, getLsParams } = (model ?? {}) as ModelLike
   const from = [
     typeof model === 'string' ? model.split(':')[0] : '',
     ...(lc_namespace ?? []),
-    (model as ModelLike)?._llmType?.(),
+    _llmType?.call(model),
   ]
-    .join(' ')
-    .toLowerCase()
-  const known = PROVIDERS.find(([word]) => word.test(from))
-  return known?.[1] ?? 'unknown'
+  const known = providerNamed(from.join(' '))
+  if (known !== undefined) return known
+  const own = asName(getLsParams?.call(model, {})?.ls_provider) ?? 'unknown'
+  return providerNamed(own) ?? own
 }
-
-const PROVIDERS: readonly (readonly [RegExp, string])[] = [
-  [/azure/, 'azure.ai.openai'],
-  [/openai/, 'openai'],
-  [/anthropic/, 'anthropic'],
-  [/vertex/, 'gcp.vertex_ai'],
-  [/google|gemini/, 'gcp.gemini'],
-  [/bedrock/, 'aws.bedrock'],
-  [/mistral/, 'mistral_ai'],
-  [/groq/, 'groq'],
-  [/cohere/, 'cohere'],
-  [/deepseek/, 'deepseek'],
-]
 
 /** A summary stands where messages of the last request stood. It is over when it is noticed. */
 async function tellSummary(agent: AgentRun, messages: readonly LcMessage[]): Promise<void> {

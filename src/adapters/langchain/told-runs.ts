@@ -9,6 +9,7 @@ import { startOperation } from '../safe/operation.ts'
 import { LANGGRAPH_CAPABILITIES } from './capabilities.ts'
 import { isInterrupt, isToolMessage, type LcMessage } from './lang-chain.ts'
 import { plainMessages, readReply } from './messages.ts'
+import { providerNamed } from './providers.ts'
 import { type Going, goingOf, isTop, OURS, operationOf, type Root } from './told-graphs.ts'
 
 const ADAPTER: AdapterInfo = { name: 'langgraph', capabilities: LANGGRAPH_CAPABILITIES }
@@ -83,7 +84,8 @@ export class ToldRuns {
     if (this.#going.models.has(runId)) return
     const root = this.#below(runId, parentRunId, model, undefined)
     if (root.agent !== undefined) return
-    const provider = asName(ls_provider) ?? 'unknown'
+    const named = asName(ls_provider) ?? 'unknown'
+    const provider = providerNamed(named) ?? named
     // The model tells how it was configured, and leaves its keys out.
     const server = configuredServer(known?.kwargs)
     const init = { model, provider, ...server, request: { ...request }, read: readReply }
