@@ -73,6 +73,22 @@ describe('a client that goes away', () => {
     expect(events.filter(({ hookType }) => hookType === 'onComplete')).toHaveLength(1)
   })
 
+  it('leaves no run open, whenever it goes away and whatever the SDK still does', async () => {
+    const { dispatcher, events } = dispatcherWith()
+    const { streamText } = observeAISDK(ai, { dispatcher })
+    for (let reads = 0; reads < 9; reads++) {
+      const tools = { find: toolThat(() => 'found') }
+      const result = streamText({ model: callsAll('find'), tools, prompt: 'go', stopWhen: ai.isStepCount(3) })
+      const reader = result.toUIMessageStreamResponse().body?.getReader()
+      for (let read = 0; read < reads; read++) await reader?.read()
+      await reader?.cancel()
+    }
+    await vi.waitFor(() => expect(dispatcher.stats().operations).toBe(0), { timeout: 5_000 })
+    await dispatcher.drain()
+    const count = (type: string) => events.filter(({ hookType }) => hookType === type).length
+    expect(count('onComplete')).toBe(count('onStart'))
+  })
+
   it('while a human is asked begins no tool of its run', async () => {
     const { dispatcher, events } = dispatcherWith(requireHuman({ match: 'wipe' }))
     const approvals = createApprovals()

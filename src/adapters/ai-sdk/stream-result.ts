@@ -31,6 +31,7 @@ class Readers {
 
   constructor(run: ObservedRun) {
     this.#run = run
+    run.isRead = () => this.#reading > 0
   }
 
   watch(stream: ReadableStream<unknown>): ReadableStream<unknown> {

@@ -128,6 +128,10 @@ export class SafeOperation extends SafeCalls {
     this.#read((operation) => operation.abandon())
   }
 
+  get isCallingTools(): boolean {
+    return this.failures.quietly(() => this.#operation && coreOf(this.#operation).isCallingTools) === true
+  }
+
   /** Whether somebody has answered a request, or its time is over; undefined where nobody can say. */
   async isAnswered(requestId: string): Promise<boolean | undefined> {
     try {

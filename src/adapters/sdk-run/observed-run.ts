@@ -68,6 +68,9 @@ export class ObservedRun {
   /** Cut off what is read of model streams that nobody reads any more. */
   readonly streams = new Set<() => Promise<void>>()
 
+  /** Whether somebody reads what the SDK gives, where that can be seen. */
+  isRead: (() => boolean) | undefined
+
   /** Called when nobody reads the model's stream any more. */
   onLeft: (() => void) | undefined
 
@@ -180,7 +183,19 @@ export class ObservedRun {
     this.#resumes = false
     const { resume: _ended, operationId: _taken, parent: _gone, ...init } = this.#init
     this.#op = startOperation(this.#host.dispatcher, { ...init, adapter: this.#host.adapter })
+    this.#endUnread(this.#op)
     return this.#op
+  }
+
+  /** What an SDK does by itself after it was left: nobody will tell of its end. */
+  #endUnread(op: SafeOperation): void {
+    const timer = setInterval(() => {
+      const over = op !== this.#op || op.ended || this.isRead === undefined
+      if (!over && (this.isRead?.() || op.isCallingTools)) return
+      clearInterval(timer)
+      if (!over) void this.over()
+    }, UNREAD_MS)
+    timer.unref()
   }
 
   /** From where calls are made now. */
@@ -319,6 +334,9 @@ export class ObservedRun {
     return this.#init.signal
   }
 }
+
+/** How often it is looked whether anything is left to do in a run that nobody reads. */
+const UNREAD_MS = 500
 
 /** Until the run is over: a signal may outlive many runs. */
 export function whenAborted(run: ObservedRun, aborted: () => void): void {

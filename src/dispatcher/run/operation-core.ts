@@ -307,6 +307,11 @@ export class OperationCore {
     return [...this.#open].find(({ toolCall }) => toolCall?.callKey === callKey)?.toolCall
   }
 
+  /** A tool call is being decided on, or at work. */
+  get isCallingTools(): boolean {
+    return [...this.#open].some(({ toolCall }) => toolCall !== undefined)
+  }
+
   /** The step that goes on there. */
   get unfinishedStep(): SavedStep | undefined {
     return this.phase.suspendedStep ?? [...this.#open].findLast((open) => open.savedStep)?.savedStep
