@@ -1,9 +1,10 @@
 import { HookDispatcher } from 'hookspan'
 import { wrapTools } from 'hookspan/adapter'
+import { createApprovals, memoryStore } from 'hookspan/approval'
 import { deny } from 'hookspan/gates'
-import { observeMastra } from 'hookspan/mastra'
-import { toolPolicy } from 'hookspan/policies'
-import { expect, it } from 'vitest'
+import { observeMastra, parkedRun } from 'hookspan/mastra'
+import { requireHuman, toolPolicy } from 'hookspan/policies'
+import { describe, expect, it } from 'vitest'
 import { z } from 'zod'
 import { scripted } from '../adapter/subjects/ai-sdk.ts'
 import { activityTree } from '../support/activity-tree.ts'
@@ -193,3 +194,155 @@ it('a workflow that no agent calls is held in tools that are wrapped', async () 
     ran: [],
   })
 })
+
+it('what code mode calls is held in tools that are wrapped', async () => {
+  const ran: unknown[] = []
+  const dispatcher = new HookDispatcher()
+  dispatcher.use({ name: 'careful', gates: [toolPolicy({ deny: ['wipe'] })] })
+  const { wipe } = wrapTools({ wipe: wiping(ran) }, { dispatcher })
+  // In the place of a sandbox that runs the model's program.
+  const transport = {
+    requiresSandbox: false,
+    run: ({ dispatch }: Untyped) => dispatch('wipe', { what: 'all' }),
+  }
+  const { tool } = sdk.createCodeMode({ tools: { wipe } }, transport)
+  const agent = observeMastra(agentWith(tool, { code: 'return await external_wipe({ what: "all" })' }), {
+    dispatcher,
+  })
+
+  expect((await agent.generate('go')).text).toBe('done')
+  expect(ran).toEqual([])
+})
+
+/** A human answers as soon as the stream says that one is asked. */
+describe('a run that goes on from within the loop that reads its stream', () => {
+  const asked = async (
+    wipe: Untyped,
+    dispatcher: HookDispatcher,
+    answer: (agent: Untyped, runId: string) => Untyped,
+  ) => {
+    const agent = observeMastra(agentWith(wipe, { what: 'all' }), { dispatcher })
+    new sdk.Mastra({ agents: { s: agent }, storage: new sdk.InMemoryStore(), logger: false })
+    const stream = await agent.stream('go')
+    for await (const { type } of stream.fullStream) {
+      if (type !== 'tool-call-approval' && type !== 'tool-call-suspended') continue
+      return textOf(await answer(agent, stream.runId))
+    }
+  }
+
+  it('is that run, where our gate asks: what was approved runs, and nobody is asked again', async () => {
+    const ran: unknown[] = []
+    const dispatcher = new HookDispatcher()
+    const events = eventsOf(dispatcher)
+    const approvals = createApprovals({ store: memoryStore(), mode: 'park' })
+    dispatcher.use(approvals)
+    dispatcher.use({ name: 'careful', gates: [requireHuman({ match: 'wipe' })] })
+    const said = await asked(wiping(ran), dispatcher, async (agent, runId) => {
+      for (const { request } of await approvals.list({ status: 'pending' })) {
+        const { id, argsDigest } = request
+        await approvals.respond(id, { decision: 'approve', approver: 'ann', argsDigest })
+      }
+      return agent.resumeStream({}, { runId })
+    })
+    await settled(dispatcher)
+    expect({ said, ran }).toEqual({ said: 'done', ran: ['all'] })
+    expect(await approvals.list({ status: 'pending' })).toEqual([])
+    expect(findAll(events, 'onStart')).toHaveLength(1)
+    expect(findAll(events, 'onComplete')).toHaveLength(1)
+  })
+
+  it('is that run, where Mastra asks', async () => {
+    const ran: unknown[] = []
+    const dispatcher = new HookDispatcher()
+    const events = eventsOf(dispatcher)
+    const wipe = wiping(ran, { requireApproval: true })
+    const said = await asked(wipe, dispatcher, (agent, runId) => agent.approveToolCall({ runId }))
+    await settled(dispatcher)
+    expect({ said, ran }).toEqual({ said: 'done', ran: ['all'] })
+    expect(findAll(events, 'onStart')).toHaveLength(1)
+    expect(findAll(events, 'onComplete')).toHaveLength(1)
+  })
+})
+
+it('what Mastra asks about in a sub-agent is told there, and not once more above', async () => {
+  const dispatcher = new HookDispatcher()
+  const events = eventsOf(dispatcher)
+  const asked: unknown[] = []
+  const approver = {
+    requestApproval: async ({ operationId, apiName }: Untyped) => {
+      asked.push([operationId, apiName])
+      return { decision: 'approve' as const }
+    },
+  }
+  dispatcher.use({ name: 'careful', gates: [requireHuman({ match: 'wipe' })], approver })
+  const expert = agentWith(wiping([], { requireApproval: true }), { what: 'all' }, 'expert')
+  const replies = [{ toolCalls: [{ id: 'a', name: 'agent-expert', args: { prompt: 'go' } }] }]
+  const agent = observeMastra<Untyped>(
+    new sdk.Agent({
+      id: 's',
+      name: 's',
+      instructions: '',
+      model: scripted(replies),
+      agents: { expert },
+      memory: new sdk.MockMemory(),
+    }),
+    { dispatcher },
+  )
+  new sdk.Mastra({ agents: { s: agent }, storage: new sdk.InMemoryStore(), logger: false })
+
+  const stream = await agent.stream('go', { memory })
+  expect(await textOf(stream)).toBe('')
+  expect((await parkedRun(stream))?.waitingFor).toBe('human')
+  await settled(dispatcher)
+  const [, below] = findAll(events, 'onStart')
+  expect(asked).toEqual([[below?.operationId, 'wipe']])
+})
+
+it('a step of a workflow that would wait for a human in another process is refused', async () => {
+  const ran: unknown[] = []
+  const dispatcher = new HookDispatcher()
+  const events = eventsOf(dispatcher)
+  dispatcher.use(createApprovals({ store: memoryStore(), mode: 'park' }))
+  dispatcher.use({ name: 'careful', gates: [requireHuman({ match: 'wipe' })] })
+  const flow = flowOf(createWorkflow)
+    .then(createStep(wiping(ran, { outputSchema: z.any() })))
+    .commit()
+  const args = { inputData: { what: 'all' } }
+  const replies = [{ toolCalls: [{ id: 'c', name: 'workflow-flow', args }] }, { content: 'done' }]
+  const agent = observeMastra<Untyped>(
+    new sdk.Agent({ id: 's', name: 's', instructions: '', model: scripted(replies), workflows: { flow } }),
+    { dispatcher },
+  )
+
+  expect((await agent.generate('go')).text).toBe('done')
+  await settled(dispatcher)
+  expect(ran).toEqual([])
+  const told = findAll(events, 'afterToolCall').filter(({ apiName }) => apiName === 'wipe')
+  expect(told.map(({ outcome, code }) => [outcome, code])).toEqual([['denied', 'approval_error']])
+})
+
+function wiping(ran: unknown[], more: object = {}): Untyped {
+  return sdk.createTool({
+    id: 'wipe',
+    description: 'Wipes.',
+    inputSchema: z.object({ what: z.string() }),
+    execute: async ({ what }: Untyped) => {
+      ran.push(what)
+      return 'wiped'
+    },
+    ...more,
+  })
+}
+
+/** An agent that calls its tool once. */
+function agentWith(tool: Untyped, args: object, id = 's'): Untyped {
+  const replies = [{ toolCalls: [{ id: 'c', name: tool.id, args }] }, { content: 'done' }]
+  return new sdk.Agent({
+    id,
+    name: id,
+    description: id,
+    instructions: '',
+    model: scripted(replies as never),
+    tools: { [tool.id]: tool },
+  })
+}

@@ -20,6 +20,8 @@ export class MastraRun {
   readonly tools = new Set<string>()
   /** The MCP servers of tools, by the names of these: Mastra drops that when it makes them its own. */
   readonly servers = new Map<string, string>()
+  /** Calls that stopped the loop themselves, by their ids. */
+  readonly suspended = new Set<string>()
   /** Why a run was refused: Mastra puts what is thrown into errors of its own. */
   refusal: HookspanError | undefined
   #turns = 0

@@ -6,13 +6,19 @@ import type { MastraOptions } from './sdk.ts'
 /**
  * Tells of a run that was suspended because Mastra itself asks a human (`requireApproval`, `requireToolApproval`): it does so
  * before the tool is run, so that the call is not known yet. Gates are asked first, now and when the tool is run; mocks then alone.
+ *
+ * @param suspended calls that are under way, of which the question may be that of an agent below: it is told there.
  */
-export async function tellAsked(run: ObservedRun, payload: unknown): Promise<void> {
+export async function tellAsked(
+  run: ObservedRun,
+  payload: unknown,
+  suspended: ReadonlySet<string>,
+): Promise<void> {
   if (!isRecord(payload) || 'suspendPayload' in payload) return
   const { toolName, args } = payload
   const apiName = asName(toolName)
   const toolCallId = asName(payload.toolCallId)
-  if (apiName === undefined || toolCallId === undefined) return
+  if (apiName === undefined || toolCallId === undefined || suspended.has(toolCallId)) return
   const calls = await run.calls()
   const call = calls.openToolCall<unknown, unknown>({ toolCallId, apiName, args, asksFirst: true })
   const decided = await call.decided

@@ -1,4 +1,5 @@
 import type { ParkedOperation } from '../../dispatcher/index.ts'
+import { within } from '../../internal/async.ts'
 import { defined, isRecord } from '../../internal/objects.ts'
 import { asName } from '../../wire/reading.ts'
 import { type ObservedRun, whenAborted } from '../sdk-run/observed-run.ts'
@@ -23,7 +24,7 @@ export interface Asked {
 
 /** `generate()`, and going on with it: the run ends with what is given. */
 export async function generated(host: MastraHost, asked: Asked): Promise<MastraResult> {
-  const started = begin(host, asked)
+  const started = await begin(host, asked)
   const { run } = started
   let result: MastraResult
   try {
@@ -34,7 +35,7 @@ export async function generated(host: MastraHost, asked: Asked): Promise<MastraR
     throw refusal
   }
   remember(result, run)
-  if (result.finishReason === 'suspended') await suspended(run, result)
+  if (result.finishReason === 'suspended') await suspended(started, result)
   const refusal = run.isPart ? undefined : await run.end(asName(result.text))
   if (refusal !== undefined) throw refusal
   return result
@@ -42,7 +43,7 @@ export async function generated(host: MastraHost, asked: Asked): Promise<MastraR
 
 /** `stream()`, and going on with it: the run ends when the SDK has read the last of it. */
 export async function streamed(host: MastraHost, asked: Asked): Promise<MastraResult> {
-  const started = begin(host, asked)
+  const started = await begin(host, asked)
   const { run } = started
   try {
     const defaults = await defaultsOf(asked)
@@ -51,7 +52,7 @@ export async function streamed(host: MastraHost, asked: Asked): Promise<MastraRe
     })
     remember(result, run)
     whenAborted(run, () => void run.fail(run.signal?.reason))
-    if (!run.isPart) void over(run, result)
+    if (!run.isPart) void over(started, result)
     return result
   } catch (error) {
     const refusal = started.refusal ?? error
@@ -75,16 +76,17 @@ interface Finish {
   readonly text?: string
 }
 
-async function over(run: ObservedRun, result: MastraResult): Promise<void> {
+async function over(started: MastraRun, result: MastraResult): Promise<void> {
+  const { run } = started
   await result._waitUntilFinished?.()
-  if (result.status === 'suspended') await suspended(run, result)
+  if (result.status === 'suspended') await suspended(started, result)
   if (result.error === undefined) await run.over()
   else await run.fail(run.failure?.error ?? result.error)
 }
 
-async function suspended(run: ObservedRun, result: MastraResult): Promise<void> {
+async function suspended({ run, suspended }: MastraRun, result: MastraResult): Promise<void> {
   run.waitingFor = 'human'
-  if (!run.isPart) await tellAsked(run, await result.suspendPayload)
+  if (!run.isPart) await tellAsked(run, await result.suspendPayload, suspended)
 }
 
 async function made(started: MastraRun, asked: Asked, more: object): Promise<MastraResult> {
@@ -117,7 +119,7 @@ function stopping(run: ObservedRun, { stopWhen, maxSteps }: MastraOptions): unkn
 /** What the SDK takes where nothing is said. */
 const isFifthStep = ({ steps }: { readonly steps: readonly unknown[] }) => steps.length === 5
 
-function begin(host: MastraHost, asked: Asked): MastraRun {
+async function begin(host: MastraHost, asked: Asked): Promise<MastraRun> {
   const { agent, first, options = {}, resumes } = asked
   const { thread } = options.memory ?? {}
   const said = defined({
@@ -126,7 +128,7 @@ function begin(host: MastraHost, asked: Asked): MastraRun {
     input: resumes ? undefined : inputOf(first),
     signal: options.abortSignal instanceof AbortSignal ? options.abortSignal : undefined,
   })
-  const parked = resumes ? takeWaiting(options.runId) : undefined
+  const parked = resumes ? await takeWaiting(options.runId) : undefined
   const given = parked === undefined ? undefined : takeRunInit()
   const start = () => new MastraRun(host, said)
   return parked === undefined ? start() : runWith({ resume: parked, ...given }, start)
@@ -157,25 +159,34 @@ function messagesOf(first: unknown, input: unknown): unknown {
 const MAX_WAITING = 1_000
 
 const waiting = new Map<string, ParkedOperation>()
+/** Those that are not over yet: a human may answer as soon as the stream says that one is asked. */
+const underWay = new Map<string, ObservedRun['parked']>()
 
 function remember(result: MastraResult, run: ObservedRun): void {
-  rememberRun(result, run.parked)
+  const { parked } = run
+  rememberRun(result, parked)
   const { runId } = result
-  if (runId === undefined) return
-  run.parked.then(
-    (parked) => {
-      if (parked === undefined) return
-      const oldest = waiting.size >= MAX_WAITING ? waiting.keys().next().value : undefined
-      if (oldest !== undefined) waiting.delete(oldest)
-      waiting.set(runId, parked)
-    },
-    () => {},
-  )
+  if (runId === undefined || run.isPart) return
+  underWay.set(runId, parked)
+  const settle = (to: ParkedOperation | undefined) => {
+    if (underWay.get(runId) === parked) underWay.delete(runId)
+    if (to === undefined) return
+    const oldest = waiting.size >= MAX_WAITING ? waiting.keys().next().value : undefined
+    if (oldest !== undefined) waiting.delete(oldest)
+    waiting.set(runId, to)
+  }
+  parked.then(settle, () => settle(undefined))
 }
 
+/** How long one that goes on waits for its first part to be parked, which may itself wait for whoever reads it. */
+const PARKS_WITHIN_MS = 1_000
+
 /** Each goes on once. */
-function takeWaiting(runId: string | undefined): ParkedOperation | undefined {
-  const parked = runId === undefined ? undefined : waiting.get(runId)
-  if (runId !== undefined) waiting.delete(runId)
+async function takeWaiting(runId: string | undefined): Promise<ParkedOperation | undefined> {
+  if (runId === undefined) return undefined
+  const before = underWay.get(runId)
+  if (before !== undefined) await within(PARKS_WITHIN_MS, before)
+  const parked = waiting.get(runId)
+  waiting.delete(runId)
   return parked
 }

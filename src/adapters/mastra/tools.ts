@@ -156,6 +156,7 @@ class Call {
     const suspend = async (...payload: Parameters<NonNullable<MastraToolOptions['suspend']>>) => {
       suspended = true
       this.#run.run.waitingFor = 'human'
+      if (options.toolCallId !== undefined) this.#run.suspended.add(options.toolCallId)
       return options.suspend?.(...payload)
     }
     const outcome = await call.run(async (args) => {

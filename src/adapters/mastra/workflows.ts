@@ -70,7 +70,14 @@ async function made(
   body: (args: unknown) => unknown,
 ): Promise<unknown> {
   const outcome = await calls.toolCall<unknown, unknown>(
-    { apiName: id, args, outlastsAbort: true, ...(typeof description === 'string' && { description }) },
+    {
+      apiName: id,
+      args,
+      outlastsAbort: true,
+      // Its workflow would be over before anybody has answered.
+      parkable: false,
+      ...(typeof description === 'string' && { description }),
+    },
     body,
   )
   if ('result' in outcome) return outcome.result
