@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { HookDispatcher, type Operation, ToolResult } from 'hookspan'
 import { currentCalls } from 'hookspan/adapter'
+import { requireApproval } from 'hookspan/gates'
 import {
   mock,
   mockTools,
@@ -547,5 +548,80 @@ describe('replayTools', () => {
     expect(held({ agent: undefined })).toThrow('Expected `agent` of calls[0]')
     expect(open({})).toThrow('to get a `file`')
     expect(open({ file: 'x', mode: 'loose' as never })).toThrow('Expected `mode` to be "strict"')
+  })
+})
+
+describe('a recording that would be lost, or not whole,', () => {
+  const call = (dispatcher: HookDispatcher, apiName: string, run: () => unknown = () => 1) => {
+    const op = dispatcher.startOperation({ agentName: 'a' })
+    return op.toolCall({ apiName, args: {} }, run).finally(() => op.complete())
+  }
+
+  it('is not written over what another one has written meanwhile', async () => {
+    const file = newFile()
+    const [first, second] = [new HookDispatcher(), new HookDispatcher()]
+    const [one, other] = [first, second].map((dispatcher) => recordTools(dispatcher, { file }))
+    await call(first, 'x')
+    await call(second, 'y')
+    one?.[Symbol.dispose]()
+    expect(() => other?.[Symbol.dispose]()).toThrow(/was written since this recording began: two tests/)
+    expect(readRecording(file).calls).toMatchObject([{ tool: 'x' }])
+    using again = recordTools(second, { file })
+    await call(second, 'y')
+    again.save()
+    await call(second, 'z')
+    again.save()
+    expect(readRecording(file).calls).toMatchObject([{ tool: 'y' }, { tool: 'z' }])
+  })
+
+  it('is not made of a dispatcher on which nothing runs: it would be followed whatever the agent does', async () => {
+    const file = newFile()
+    const recorder = recordTools(new HookDispatcher(), { file })
+    expect(() => recorder[Symbol.dispose]()).toThrow('nothing has run on the dispatcher')
+    expect(existsSync(file)).toBe(false)
+    const dispatcher = new HookDispatcher()
+    {
+      using _recorder = recordTools(dispatcher, { file })
+      await dispatcher.startOperation().complete()
+    }
+    expect(readRecording(file).calls).toEqual([])
+  })
+
+  it('is not made while a tool runs still', async () => {
+    const file = newFile()
+    const dispatcher = new HookDispatcher()
+    const recorder = recordTools(dispatcher, { file })
+    const { promise, resolve } = Promise.withResolvers<void>()
+    const running = call(dispatcher, 'slow', () => promise)
+    await new Promise(setImmediate)
+    expect(() => recorder[Symbol.dispose]()).toThrow('slow had not ended. Await the run')
+    expect(existsSync(file)).toBe(false)
+    resolve()
+    await running
+  })
+
+  it('is made where a call waits for a human, or was cut short', async () => {
+    const file = newFile()
+    const dispatcher = new HookDispatcher()
+    dispatcher.use({
+      name: 'ask',
+      gates: [{ id: 'ask', point: 'beforeToolCall', match: 'pay', decide: () => requireApproval({}) }],
+      approver: { requestApproval: async () => ({ decision: 'park' }) },
+    })
+    {
+      using _recorder = recordTools(dispatcher, { file })
+      const op = dispatcher.startOperation({ agentName: 'a' })
+      await op.toolCall({ apiName: 'find', args: {} }, () => 1)
+      await op.toolCall({ apiName: 'pay', args: {} }, () => 1)
+      op.park({ waitingFor: 'human' })
+      const controller = new AbortController()
+      const cut = dispatcher.startOperation({ agentName: 'b', signal: controller.signal })
+      const hung = cut.toolCall({ apiName: 'hang', args: {} }, () => new Promise(() => {}))
+      await new Promise(setImmediate)
+      controller.abort(new Error('enough'))
+      await hung
+      await cut.fail(new Error('enough'))
+    }
+    expect(readRecording(file).calls).toMatchObject([{ tool: 'find' }, { tool: 'hang' }])
   })
 })

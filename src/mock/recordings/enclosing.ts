@@ -7,11 +7,26 @@ export class Enclosing implements Instrument {
   readonly #below = new WeakMap<ActivityScope, string>()
   /** The same, by call. */
   readonly #ofCall = new Map<string, string>()
+  readonly #open = new Set<string>()
+  #seen = false
+
+  /** Whether anything has run. */
+  get seen(): boolean {
+    return this.#seen
+  }
+
+  /** Tools that run still. */
+  get open(): readonly string[] {
+    return [...this.#open].map((key) => key.slice(key.lastIndexOf('\n') + 1))
+  }
 
   start(...[activity, { operationId }, parent]: Parameters<Instrument['start']>): ActivityScope {
     const tool = parent && this.#below.get(parent)
     const isTool = activity.kind === 'tool'
-    const scope: ActivityScope = { run: (fn) => fn(), end: () => {} }
+    this.#seen = true
+    const key = isTool ? `${keyOf(operationId, activity.callKey)}\n${activity.apiName}` : ''
+    if (isTool) this.#open.add(key)
+    const scope: ActivityScope = { run: (fn) => fn(), end: () => void this.#open.delete(key) }
     if (isTool && tool !== undefined) this.#ofCall.set(keyOf(operationId, activity.callKey), tool)
     // An agent runs in a replay, too, and makes its calls.
     const below = isTool && !isSubAgent(activity) ? activity.apiName : tool

@@ -1,4 +1,4 @@
-import { writeFileSync } from 'node:fs'
+import { statSync, writeFileSync } from 'node:fs'
 import { dirname, resolve } from 'node:path'
 import type { HookDispatcher } from '../../dispatcher/index.ts'
 import { assertDispatcher } from '../../dispatcher/is-dispatcher.ts'
@@ -58,6 +58,8 @@ export class ToolRecorder implements Disposable {
   readonly #options: RecordToolsOptions
   /** Also where the process goes to another folder meanwhile. */
   readonly #file: string | undefined
+  /** What was there when it began. */
+  #stamp: string | undefined
   readonly #calls: { position: Position; call: RecordedToolCall }[] = []
   readonly #catalog: ToolCatalog
   readonly #order = new RunOrder()
@@ -72,6 +74,7 @@ export class ToolRecorder implements Disposable {
     assertFields<RecordToolsOptions>(options, RECORD_FIELDS, 'recordTools')
     this.#options = options
     this.#file = options.file === undefined ? undefined : resolve(options.file)
+    this.#stamp = this.#file === undefined ? undefined : stampOf(this.#file)
     this.#catalog = new ToolCatalog(options.tools)
     const id = `hookspan.recorder.${nextId++}`
     this.#undo = dispatcher.use({
@@ -129,8 +132,22 @@ export class ToolRecorder implements Disposable {
         `Nothing was recorded for "${file}": all ${this.#leftOut} calls were mocked or replayed. Record with the real tools.`,
       )
     }
+    if (this.#calls.length === 0 && !this.#enclosing.seen && !this.#order.seen) {
+      throw new HookspanError(
+        'INVALID_RECORDING',
+        `Nothing was recorded for "${file}": nothing has run on the dispatcher. Give it to the agent, and await the run.`,
+      )
+    }
+    const written = stampOf(file)
+    if (written !== undefined && written !== this.#stamp) {
+      throw new HookspanError(
+        'INVALID_RECORDING',
+        `"${file}" was written since this recording began: two tests that record one file would each lose what the other recorded. Give each a file of its own.`,
+      )
+    }
     makeFolder(dirname(file))
     writeFileSync(file, formatRecording(this.recording()))
+    this.#stamp = stampOf(file)
     return file
   }
 
@@ -143,7 +160,15 @@ export class ToolRecorder implements Disposable {
   [Symbol.dispose](): void {
     if (this.#done) return
     this.stop()
-    if (this.#file !== undefined) this.save()
+    if (this.#file === undefined) return
+    const { open } = this.#enclosing
+    if (open.length > 0) {
+      throw new HookspanError(
+        'INVALID_RECORDING',
+        `Nothing was recorded for "${this.#file}": ${open.join(', ')} had not ended. Await the run before the recording ends.`,
+      )
+    }
+    this.save()
   }
 
   #keep(event: Ended): void {
@@ -159,6 +184,11 @@ export class ToolRecorder implements Disposable {
       call: toRecorded(event, path, run, this.#enclosing.of(event), redact && redactNow(redact)),
     })
   }
+}
+
+function stampOf(file: string): string | undefined {
+  const stat = statSync(file, { bigint: true, throwIfNoEntry: false })
+  return stat && `${stat.mtimeNs} ${stat.ino} ${stat.size}`
 }
 
 function toRecorded(

@@ -30,6 +30,11 @@ export class RunOrder {
   readonly #operations = new Map<string, { ordinal: number; path: string; run: number }>()
   readonly #runs = new Map<string, number>()
 
+  /** Whether any has run. */
+  get seen(): boolean {
+    return this.#operations.size > 0
+  }
+
   /** Told by `onStart`; later for operations that were running already. */
   note({
     operationId,
