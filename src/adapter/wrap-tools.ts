@@ -105,6 +105,14 @@ function noTool(name: string, tool: unknown): HookspanError {
 }
 
 function wrapFunction(name: string, tool: AnyFunction, options: WrapToolsOptions): AnyFunction {
+  // Genkit's tools: it looks up by name what it has made, and runs that.
+  const other = BODIES.find((one) => Object.hasOwn(tool, one))
+  if (other !== undefined) {
+    throw new HookspanError(
+      'INVALID_OPTION',
+      `Tool "${name}" of wrapTools is a function with a ${other}() of its own, by which it would run past what is wrapped. Wrap the function that it is made of.`,
+    )
+  }
   const call = callOf(name, tool as unknown as Record<string, unknown>, options)
   const copy = function (this: unknown, ...args: unknown[]): Promise<unknown> {
     return call(args, (given) => tool.apply(this, given as never[]))
@@ -125,8 +133,38 @@ function wrapObject(name: string, tool: Record<string, unknown>, options: WrapTo
   Object.defineProperty(value, 'name', { value: body.name, configurable: true })
   const own = Object.getOwnPropertyDescriptors(tool) as PropertyDescriptorMap
   const replaced = { value, configurable: true, writable: true, enumerable: true }
-  const copy: object = Object.create(Object.getPrototypeOf(tool), { ...own, [key]: replaced })
+  const copy: object = Object.create(Object.getPrototypeOf(tool), {
+    ...readersOf(tool),
+    ...own,
+    [key]: replaced,
+  })
   return copy
+}
+
+/** What a class tells of its tools out of `#private` fields, which no copy has: LlamaIndex's `metadata`. */
+function readersOf(tool: object): PropertyDescriptorMap {
+  const readers: PropertyDescriptorMap = {}
+  let from = Object.getPrototypeOf(tool)
+  for (; from !== null && from !== Object.prototype; from = Object.getPrototypeOf(from)) {
+    for (const [name, { get, ...accessor }] of Object.entries(Object.getOwnPropertyDescriptors(from))) {
+      if (get === undefined || Object.hasOwn(readers, name)) continue
+      readers[name] = { ...accessor, get: reader(get, tool) }
+    }
+  }
+  return readers
+}
+
+function reader(get: () => unknown, tool: object): () => unknown {
+  return function (this: unknown) {
+    try {
+      return get.call(this)
+    } catch (error) {
+      const told = get.call(tool)
+      // It might run the tool itself.
+      if (typeof told === 'function') throw error
+      return told
+    }
+  }
 }
 
 type Body = (args: unknown[]) => unknown

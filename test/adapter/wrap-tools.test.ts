@@ -36,6 +36,40 @@ describe('wrapTools', () => {
     expect(dispatcher.stats().operations).toBe(0)
   })
 
+  it('keeps what a class tells of its tools out of what it alone can read', async () => {
+    // As LlamaIndex has it.
+    class FunctionTool {
+      readonly #metadata: object
+      readonly #fn: typeof search
+      call = (args: { q: string }) => this.#fn(args)
+      constructor(fn: typeof search, metadata: object) {
+        this.#fn = fn
+        this.#metadata = metadata
+      }
+      get metadata() {
+        return this.#metadata
+      }
+      get body() {
+        return this.#fn
+      }
+    }
+    const dispatcher = new HookDispatcher()
+    const events = seen(dispatcher)
+    const tools = wrapTools({ search: new FunctionTool(search, { name: 'search' }) }, { dispatcher })
+    expect(tools.search.metadata).toEqual({ name: 'search' })
+    expect(await tools.search.call({ q: 'a' })).toBe('found a')
+    expect(() => tools.search.body).toThrow(TypeError)
+    await dispatcher.drain()
+    expect(events).toMatchObject([{ apiName: 'search', result: 'found a' }])
+  })
+
+  it('refuses a function that can be run in another way, as a tool of Genkit', () => {
+    const tool = Object.assign(search.bind(undefined), { run: search })
+    expect(() => wrapTools({ tool }, { dispatcher: new HookDispatcher() })).toThrow(
+      'Tool "tool" of wrapTools is a function with a run() of its own',
+    )
+  })
+
   it('keeps names, schemas, further arguments and `this`', async () => {
     class Shelf {
       readonly name = 'shelf'
