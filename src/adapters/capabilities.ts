@@ -33,3 +33,8 @@ export const HOSTED: AdapterCapabilities = {
 
 /** Where the SDK can stop at a call, and go on with it in another process, too. */
 export const PARKING: AdapterCapabilities = { ...IN_PROCESS, park: true }
+
+/** Where it runs past all places at which anybody could be asked. */
+export const NONE = Object.fromEntries(
+  Object.keys(IN_PROCESS).map((name) => [name, false]),
+) as unknown as AdapterCapabilities

@@ -17,9 +17,12 @@ const {
   FunctionTool,
   BasePlugin,
   InMemoryRunner,
+  InMemorySessionService,
+  LiveRequestQueue,
   LlmAgent,
   NodeTool,
   ParallelAgent,
+  Runner,
   START,
   ToolNode,
   Workflow,
@@ -226,4 +229,103 @@ it('agents that ask side by side begin one step', async () => {
   )
   await run(new ParallelAgent({ name: 'both', subAgents }), dispatcher)
   expect(tree.lines()).toEqual(['invoke_agent cleaner', '  step 0', '    chat contract', '    chat contract'])
+})
+
+describe('a live run', () => {
+  const model = () => {
+    const live = new ScriptedLlm([])
+    const reply = {
+      content: {
+        role: 'model',
+        parts: [{ functionCall: { id: 'c1', name: 'wipe', args: { what: 'all' } } }],
+      },
+    }
+    const none = async () => {}
+    const connection = {
+      sendHistory: none,
+      sendContent: none,
+      sendRealtime: none,
+      close: none,
+      async *receive() {
+        yield reply
+        yield { turnComplete: true }
+      },
+    }
+    return Object.assign(live, { connect: async () => connection })
+  }
+  const runLive = async (dispatcher: HookDispatcher, tool: Untyped) => {
+    const agent = new LlmAgent({ name: 'live', model: model(), tools: [tool] })
+    const runner = new InMemoryRunner({ agent, appName: 'test', plugins: [hookspanPlugin({ dispatcher })] })
+    const { id: sessionId } = await runner.sessionService.createSession({ appName: 'test', userId: 'u' })
+    const liveRequestQueue = new LiveRequestQueue()
+    liveRequestQueue.sendContent({ role: 'user', parts: [{ text: 'go' }] })
+    const events = runner.runLive({ userId: 'u', sessionId, liveRequestQueue })
+    for await (const { turnComplete } of events) if (turnComplete) break
+    liveRequestQueue.close()
+  }
+
+  it('is told as one run without insides', async () => {
+    const { ran, tool } = wiping()
+    const tree = activityTree()
+    const dispatcher = new HookDispatcher()
+    dispatcher.use(tree.plugin)
+    await runLive(dispatcher, tool)
+    await settled(dispatcher)
+    expect({ ran, told: tree.lines() }).toEqual({ ran: ['all'], told: ['invoke_agent live'] })
+  })
+
+  it.each(['a gate', 'a mock', 'a gate of the run around it'])(
+    'is refused where there is %s',
+    async (what) => {
+      const { ran, tool } = wiping()
+      const dispatcher = new HookDispatcher()
+      if (what === 'a mock') mockTools(dispatcher, [mock('wipe').returns('mocked').optional()])
+      else dispatcher.use({ name: 'careful', gates: [toolPolicy({ deny: ['wipe'] })] })
+      const go = () => runLive(dispatcher, tool)
+      const outer = () => dispatcher.startOperation({ agentName: 'outer' }).run(go)
+      await expect(what.endsWith('it') ? outer() : go()).rejects.toMatchObject({ code: 'NOT_CAPABLE' })
+      expect(ran).toEqual([])
+    },
+  )
+})
+
+describe('a session that cannot be written', () => {
+  it.each([1, 2, 3])('fails the run, at event %d', async (failing) => {
+    const { tool } = wiping()
+    const dispatcher = new HookDispatcher()
+    const events = eventsOf(dispatcher)
+    let written = 0
+    class Full extends InMemorySessionService {
+      async appendEvent(asked: Untyped) {
+        if (++written === failing) throw new Error('the disk is full')
+        return super.appendEvent(asked)
+      }
+    }
+    const sessionService = new Full() as Untyped
+    const plugins = [hookspanPlugin({ dispatcher })]
+    const runner = new Runner({ agent: agentWith(tool), appName: 'test', sessionService, plugins })
+    const { id: sessionId } = await sessionService.createSession({ appName: 'test', userId: 'u' })
+    const newMessage = { role: 'user', parts: [{ text: 'go' }] }
+    const read = async () => {
+      for await (const _event of runner.runAsync({ userId: 'u', sessionId, newMessage }));
+    }
+    await expect(read()).rejects.toThrow('the disk is full')
+    await settled(dispatcher)
+    expect(findAll(events, 'onComplete').map(({ reason }) => reason)).toEqual(['error'])
+    expect(Object.hasOwn(sessionService, 'appendEvent')).toBe(false)
+  })
+
+  it('is no run where there is no message', async () => {
+    const dispatcher = new HookDispatcher()
+    const events = eventsOf(dispatcher)
+    const plugins = [hookspanPlugin({ dispatcher })]
+    const runner = new InMemoryRunner({ agent: agentWith(wiping().tool), appName: 'test', plugins })
+    const read = async (newMessage: unknown) => {
+      for await (const _event of runner.runEphemeral({ userId: 'u', newMessage }));
+    }
+    await read(undefined)
+    await expect(read({ role: 'user', parts: [] })).rejects.toThrow('No parts')
+    await settled(dispatcher)
+    expect(findAll(events, 'onStart')).toEqual([])
+  })
 })

@@ -17,6 +17,7 @@ export interface AdkEvent {
 export interface AdkAgent {
   readonly name?: string
   runAsync(context: AdkInvocation): AsyncGenerator<AdkEvent, void>
+  runLive(context: AdkInvocation): AsyncGenerator<AdkEvent, void>
   readonly canonicalModel?: AdkModel
   findAgent?(name: string): AdkAgent | undefined
   findSubAgent?(name: string): AdkAgent | undefined
@@ -28,13 +29,20 @@ export interface AdkPluginManager {
   runBeforeRunCallback?(asked: { invocationContext: AdkInvocation }): Promise<AdkContent | undefined>
 }
 
+export interface AdkSessionService {
+  appendEvent(asked: { readonly event?: AdkEvent }): Promise<unknown>
+}
+
 /** One call of a runner; agents below it have a copy with the same id. */
 export interface AdkInvocation {
   readonly invocationId: string
   agent?: AdkAgent
   readonly userContent?: AdkContent
   readonly session?: { readonly events?: readonly AdkEvent[] }
+  readonly sessionService?: AdkSessionService
   readonly abortSignal?: AbortSignal
+  /** Of a live run, which has no message. */
+  readonly liveRequestQueue?: unknown
   readonly pluginManager?: AdkPluginManager
 }
 

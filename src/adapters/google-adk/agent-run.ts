@@ -9,6 +9,10 @@ export class AgentRun {
   #beginning: Promise<void> | undefined
   /** The last thing that an agent said. */
   said: string | undefined
+  /** The SDK has begun to run its agent: the end of that is the end of the run. */
+  hasBegun = false
+  /** Why what it said could not be kept. */
+  lost: { readonly error: unknown } | undefined
 
   constructor(host: RunHost, agentName: string | undefined, context: AdkInvocation) {
     const { agent, userContent, abortSignal: signal } = context
@@ -26,5 +30,17 @@ export class AgentRun {
       this.#beginning = undefined
     })
     return this.#beginning
+  }
+
+  /** An event of it could not be written to the session. */
+  async unwritten(error: unknown): Promise<void> {
+    this.lost = { error }
+    if (!this.hasBegun) await this.run.fail(error)
+  }
+
+  /** Whoever read its events has left: the SDK itself, where the session could not be written. */
+  async left(): Promise<void> {
+    if (this.lost === undefined) await this.run.over(this.said)
+    else await this.run.fail(this.lost.error)
   }
 }

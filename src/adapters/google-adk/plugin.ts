@@ -1,8 +1,10 @@
 import { assertAdapterOptions } from '../../adapter/adapter-options.ts'
 import type { HookDispatcher } from '../../dispatcher/index.ts'
-import type { AdapterInfo } from '../../dispatcher/run/capabilities.ts'
+import { type AdapterInfo, assertCapable } from '../../dispatcher/run/capabilities.ts'
+import { currentPlace } from '../../dispatcher/run/current.ts'
 import { HookspanError } from '../../internal/errors.ts'
 import { a, type Fields } from '../../internal/expect.ts'
+import { NONE } from '../capabilities.ts'
 import { warnOfVersion } from '../peer-range.ts'
 import { isLocked, replace } from '../replace.ts'
 import { relay } from '../sdk-loop/relay.ts'
@@ -23,6 +25,7 @@ import { AgentRun } from './agent-run.ts'
 import { GOOGLE_ADK_CAPABILITIES } from './capabilities.ts'
 import { callModel } from './model-call.ts'
 import { withoutSpans } from './sdk-spans.ts'
+import { watchSessions } from './session-service.ts'
 import { callTool } from './tool-call.ts'
 
 export interface HookspanPluginOptions {
@@ -43,6 +46,9 @@ const FIELDS: Fields<HookspanPluginOptions> = {
 }
 
 const ADAPTER: AdapterInfo = { name: 'google-adk', capabilities: GOOGLE_ADK_CAPABILITIES }
+
+/** A live run: nothing of it can be decided on. */
+const LIVE: AdapterInfo = { name: 'google-adk (runLive)', capabilities: NONE }
 
 /** A plugin as the runners of `@google/adk` take it. */
 export type HookspanPlugin = Disposable & { readonly name: string } & {
@@ -110,9 +116,11 @@ class AdkPlugin {
     userMessage?: AdkContent
     invocationContext: AdkInvocation
   }): Promise<AdkContent | undefined> => {
-    if (this.#isLeft) return undefined
+    // The SDK refuses a message without parts.
+    if (this.#isLeft || !userMessage?.parts?.length) return undefined
     this.#watch(invocationContext.pluginManager)
     const agent = this.#start(invocationContext, this.#options.agentName)
+    watchSessions(invocationContext.sessionService, invocationContext.invocationId, agent)
     const input = await this.#admit(agent, invocationContext)
     if (input === agent.run.input) return undefined
     if (typeof input === 'string') return { role: 'user', parts: [{ text: input }] }
@@ -127,9 +135,13 @@ class AdkPlugin {
     invocationContext: AdkInvocation
   }): Promise<undefined> => {
     const known = this.#runs.get(context.invocationId)
-    // A live run has no message.
-    if (known === undefined && (this.#isLeft || context.userContent === undefined)) return undefined
+    if (known === undefined && this.#isLeft) return undefined
+    if (context.liveRequestQueue !== undefined) {
+      if (context.agent !== undefined) context.agent = this.#live(context.agent)
+      return undefined
+    }
     const agent = known ?? (await this.#startLate(context))
+    agent.hasBegun = true
     if (context.agent !== undefined) context.agent = this.#observed(context.agent, () => agent)
     return undefined
   }
@@ -269,6 +281,30 @@ class AdkPlugin {
     })
   }
 
+  /** There is no place in it at which anybody could be asked: it is told as one run without insides. */
+  #live(agent: AdkAgent): AdkAgent {
+    const { dispatcher, agentName } = this.#options
+    return withOwn(agent, {
+      async *runLive(context: AdkInvocation): AsyncGenerator<AdkEvent, void> {
+        const place = currentPlace()
+        if (place !== undefined) {
+          assertCapable(LIVE, place.core.allGates(), place.core.host.plugins.standIns.length > 0)
+        }
+        const { run } = new AgentRun({ dispatcher, adapter: LIVE }, agentName, { ...context, agent })
+        context.agent = agent
+        try {
+          await run.admit()
+          yield* relay(agent.runLive(context), (step) => run.run(step))
+        } catch (error) {
+          await run.fail(error)
+          throw error
+        } finally {
+          await run.end()
+        }
+      },
+    })
+  }
+
   async *#run(agent: AgentRun, original: AdkAgent, context: AdkInvocation): AsyncGenerator<AdkEvent, void> {
     const { run } = agent
     const omit = this.#options.sdkSpans !== 'nest'
@@ -286,8 +322,7 @@ class AdkPlugin {
       await run.fail(error)
       throw error
     } finally {
-      // Whoever read its events may have left.
-      if (!isRead) await run.over(agent.said)
+      if (!isRead) await agent.left()
       this.#runs.delete(context.invocationId)
     }
     const refusal = await run.over(agent.said)
