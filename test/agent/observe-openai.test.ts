@@ -401,6 +401,21 @@ describe.each([
     ])
   })
 
+  it('observes the client of groq-sdk, which has the whole path in its resources', async () => {
+    const fetch = scriptedFetch({ steps: [{ content: 'hi', usage }] })
+    const dispatcher = new HookDispatcher()
+    const after: AfterLlmCallEvent[] = []
+    dispatcher.use({
+      name: 'events',
+      hooks: [{ id: 'after', type: 'afterLlmCall', handler: (event) => void after.push(event) }],
+    })
+    const groq = new OpenAI({ apiKey: 'k', fetch, baseURL: 'https://api.groq.com' })
+    const body = { model: 'llama-3.3-70b', messages: [{ role: 'user', content: 'hi' }] }
+    await observeOpenAI(groq, { dispatcher }).post('/openai/v1/chat/completions', { body })
+    await settled(dispatcher)
+    expect(after).toMatchObject([{ model: 'llama-3.3-70b', provider: 'groq' }])
+  })
+
   it('observes what withOptions makes, and Azure', async () => {
     const { client, tree, after, dispatcher } = observed({})
     await client.withOptions({ timeout: 1_000 }).chat.completions.create(ask)

@@ -19,6 +19,9 @@ const OPENAI: ClientKind = {
     '/responses/compact?beta=true': { format: responses, compacts: true },
     '/completions': { format: chat, operationName: 'text_completion' },
     '/embeddings': { format: chat, operationName: 'embeddings' },
+    // Of `groq-sdk`, whose client is the same but for these.
+    '/openai/v1/chat/completions': { format: chat },
+    '/openai/v1/embeddings': { format: chat, operationName: 'embeddings' },
   },
   looks: /^\/responses\/([^/?]+)(?:\/cancel)?(?:\?|$)/,
   maker: turnsHere,
