@@ -566,6 +566,10 @@ describe('a recording that would be lost, or not whole,', () => {
     one?.[Symbol.dispose]()
     expect(() => other?.[Symbol.dispose]()).toThrow(/was written since this recording began: two tests/)
     expect(readRecording(file).calls).toMatchObject([{ tool: 'x' }])
+    const [same, alike] = [recordTools(first, { file }), recordTools(second, { file })]
+    await Promise.all([call(first, 'x'), call(second, 'x')])
+    same[Symbol.dispose]()
+    alike[Symbol.dispose]()
     using again = recordTools(second, { file })
     await call(second, 'y')
     again.save()

@@ -1,4 +1,4 @@
-import { statSync, writeFileSync } from 'node:fs'
+import { readFileSync, statSync, writeFileSync } from 'node:fs'
 import { dirname, resolve } from 'node:path'
 import type { HookDispatcher } from '../../dispatcher/index.ts'
 import { assertDispatcher } from '../../dispatcher/is-dispatcher.ts'
@@ -138,15 +138,17 @@ export class ToolRecorder implements Disposable {
         `Nothing was recorded for "${file}": nothing has run on the dispatcher. Give it to the agent, and await the run.`,
       )
     }
+    const text = formatRecording(this.recording())
     const written = stampOf(file)
-    if (written !== undefined && written !== this.#stamp) {
+    // The same test may run in several projects at once.
+    if (written !== undefined && written !== this.#stamp && readFileSync(file, 'utf8') !== text) {
       throw new HookspanError(
         'INVALID_RECORDING',
         `"${file}" was written since this recording began: two tests that record one file would each lose what the other recorded. Give each a file of its own.`,
       )
     }
     makeFolder(dirname(file))
-    writeFileSync(file, formatRecording(this.recording()))
+    writeFileSync(file, text)
     this.#stamp = stampOf(file)
     return file
   }
