@@ -18,6 +18,7 @@ import {
 import {
   argumentsText,
   asCount,
+  asList,
   asName,
   asObject,
   asObjects,
@@ -87,6 +88,7 @@ export const messages: WireFormat = {
   }),
   part,
   read,
+  pieces: { of: ({ content }) => asObjects(content), put: (reply, content) => ({ ...reply, content }) },
   collector: () => new MessageCollector(),
   textOf: (event) => asText(asObject(event.delta)?.text),
   write,
@@ -193,10 +195,11 @@ class MessageCollector implements Collector {
   }
 
   /** `text`, `thinking` and `signature` grow; a call's arguments come as pieces of JSON. */
-  #grow(index: number, { type: _type, citation: _citation, partial_json: json, ...delta }: Loose): void {
+  #grow(index: number, { type: _type, citation, partial_json: json, ...delta }: Loose): void {
     const block = this.#blocks.get(index)
     if (block === undefined) return
     if (typeof json === 'string') block.input = (asText(block.input) ?? '') + json
+    if (citation !== undefined) block.citations = [...asList(block.citations), citation]
     for (const [field, piece] of Object.entries(delta)) {
       if (typeof piece === 'string') block[field] = (asText(block[field]) ?? '') + piece
     }

@@ -83,6 +83,11 @@ export const chat: WireFormat = {
   message: convert,
   part,
   read: (reply) => new ChatReading(reply),
+  pieces: {
+    of: ({ choices }) => asObjects(choices).slice(0, 1),
+    put: (reply, pieces) => ({ ...reply, choices: [...pieces, ...asList(reply.choices).slice(1)] }),
+    single: true,
+  },
   collector: () => new ChatCollector(),
   textOf: ({ choices }) => {
     const first = asObjects(choices).find(({ index = 0 }) => index === 0)

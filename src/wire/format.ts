@@ -25,6 +25,15 @@ export interface WireFormat {
   readonly part: PartReader
 
   read(reply: Loose): LlmReading
+  /** What a reply consists of, each of which can be read alone, and a reply of others. */
+  readonly pieces: {
+    of(reply: Loose): readonly Loose[]
+    put(reply: Loose, pieces: readonly Loose[]): Loose
+    /** Without what beside the pieces says their text once more. */
+    withoutText?(reply: Loose): Loose
+    /** It is one, which says all. */
+    readonly single?: true
+  }
   /** The id of a reply that is not made yet: the provider goes on in the background, and is asked for it later. */
   unmade?(reply: Loose): string | undefined
   collector(): Collector

@@ -131,10 +131,14 @@ export class AnyCollector {
     return this.#collector?.ended ?? true
   }
 
+  /** The reply that it is of, whole; undefined where its format is nobody's. */
+  reply(): Loose | undefined {
+    return this.#collector?.reply()
+  }
+
   read(): LlmReading {
-    if (this.#collector !== undefined && this.#format !== undefined) {
-      return this.#format.read(this.#collector.reply())
-    }
+    const reply = this.reply()
+    if (reply !== undefined && this.#format !== undefined) return this.#format.read(reply)
     return { response: this.#text === undefined ? {} : { content: this.#text } }
   }
 }

@@ -89,11 +89,32 @@ export const generateContent: WireFormat = {
   },
   part,
   read,
+  pieces: {
+    of: (reply) => asObjects(asObject(firstOf(reply)?.content)?.parts),
+    put: withParts,
+    withoutText,
+  },
   collector: () => new ContentCollector(),
   textOf: (chunk) => readCandidate(asObjects(chunk.candidates)[0] ?? {}).content,
   write,
   writeError,
   events,
+}
+
+const firstOf = ({ candidates }: Loose): Loose | undefined => asObjects(candidates)[0]
+
+function withParts(reply: Loose, parts: readonly Loose[]): Loose {
+  const { content, ...first } = firstOf(reply) ?? {}
+  const others = asList(reply.candidates).slice(1)
+  return { ...reply, candidates: [{ ...first, content: { ...asObject(content), parts } }, ...others] }
+}
+
+function withoutText(reply: Loose): Loose {
+  const { logprobsResult: _tokens, citationMetadata: _cited, ...first } = firstOf(reply) ?? {}
+  const grounds = asObject(first.groundingMetadata)
+  const groundingMetadata = grounds && { ...grounds, groundingSupports: [] }
+  const others = asList(reply.candidates).slice(1)
+  return { ...reply, candidates: [{ ...first, ...defined({ groundingMetadata }) }, ...others] }
 }
 
 /** Functions come several in one tool; of Google's own tools the field is the name. */

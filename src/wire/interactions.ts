@@ -83,6 +83,7 @@ export const interactions: WireFormat = {
   message: convert,
   part,
   read,
+  pieces: { of: ({ steps }) => asObjects(steps), put: (reply, steps) => ({ ...reply, steps }) },
   unmade: ({ status, id }) => (status === 'queued' || status === 'in_progress' ? asName(id) : undefined),
   collector: () => new StepCollector(),
   textOf: ({ delta }) => {

@@ -93,6 +93,7 @@ export const languageModel: WireFormat = {
   message: ({ role, content }, read) => ({ role: asText(role) ?? 'user', parts: partsOf(content, read) }),
   part,
   read,
+  pieces: { of: ({ content }) => asObjects(content), put: (reply, content) => ({ ...reply, content }) },
   collector: () => new PartCollector(),
   textOf: ({ type, delta, text }) => (type === 'text-delta' ? (asText(delta) ?? asText(text)) : undefined),
   write,
@@ -184,12 +185,20 @@ class PartCollector implements Collector {
     return begun
   }
 
-  #grow(kind: string, step: string | undefined, { id, delta, text, ...fields }: Loose): void {
-    if (step === 'end') return void (kind === 'tool-input' || this.#open.delete(id))
+  #grow(
+    kind: string,
+    step: string | undefined,
+    { id, delta, text, providerMetadata, ...fields }: Loose,
+  ): void {
     const call = kind === 'tool-input'
+    // Signatures of thoughts come with any of the three, and are those of the whole.
+    const open = this.#open.get(id)
+    if (open !== undefined && providerMetadata !== undefined) open.providerMetadata = providerMetadata
+    if (step === 'end') return void (call || this.#open.delete(id))
+    const own = defined({ providerMetadata })
     const begun = call
-      ? { type: 'tool-call', toolCallId: id, input: '', ...fields }
-      : { type: kind, text: '' }
+      ? { type: 'tool-call', toolCallId: id, input: '', ...own, ...fields }
+      : { type: kind, text: '', ...own }
     const item = this.#part(id, begun)
     const field = call ? 'input' : 'text'
     item[field] = (asText(item[field]) ?? '') + (asText(delta) ?? asText(text) ?? '')
@@ -265,17 +274,18 @@ function writeMedium({ type, mime_type, modality, content, uri, file_id }: Loose
 }
 
 function events(reply: Loose): Loose[] {
-  const { content, finishReason, usage, response, warnings } = reply
+  const { content, finishReason, usage, response, warnings = [], providerMetadata: about } = reply
   return [
     { type: 'stream-start', warnings },
     { type: 'response-metadata', ...asObject(response) },
     ...asObjects(content).flatMap((item, index) => {
       const id = String(index)
-      const { type } = item
+      const { type, providerMetadata } = item
+      const own = defined({ providerMetadata })
       if (type !== 'text' && type !== 'reasoning') return [item]
       const deltas = pieces(item.text).map((delta) => ({ type: `${type}-delta`, id, delta }))
-      return [{ type: `${type}-start`, id }, ...deltas, { type: `${type}-end`, id }]
+      return [{ type: `${type}-start`, id, ...own }, ...deltas, { type: `${type}-end`, id, ...own }]
     }),
-    { type: 'finish', finishReason, usage },
+    { type: 'finish', finishReason, usage, ...defined({ providerMetadata: about }) },
   ]
 }

@@ -77,9 +77,11 @@ export function argumentsOf(text: unknown): { args: unknown; argsText?: string }
     : { args, argsText: text }
 }
 
-/** Arguments as a model writes them: its own text where that is known. */
+/** Arguments as a model writes them: its own text where that is known, and says what they are. */
 export function argumentsText({ args, argsText }: Pick<ToolCallRequest, 'args' | 'argsText'>): string {
-  return argsText ?? (args === undefined ? '{}' : toContent(args))
+  // Who changes the one (a gate does) may leave the other as it was.
+  if (argsText !== undefined && toContent(parseArguments(argsText)) === toContent(args)) return argsText
+  return args === undefined ? '{}' : toContent(args)
 }
 
 function saysExactly(value: unknown, text: string): boolean {

@@ -93,6 +93,7 @@ export const responses: WireFormat = {
   message: convert,
   part,
   read,
+  pieces: { of: ({ output }) => asObjects(output), put: (reply, output) => ({ ...reply, output }) },
   unmade: ({ status, id }) => (status === 'queued' || status === 'in_progress' ? asName(id) : undefined),
   collector: () => new ResponseCollector(),
   textOf: ({ type, delta }) => (type === 'response.output_text.delta' ? asText(delta) : undefined),

@@ -4,6 +4,7 @@ import { expected } from '../../internal/expect.ts'
 import { abortedBy } from '../../wire/hold-stream.ts'
 import { languageModel } from '../../wire/language-model.ts'
 import type { Loose } from '../../wire/reading.ts'
+import { rewritten } from '../../wire/rewrite.ts'
 import { configuredServer } from '../configured-server.ts'
 import type { ObservedRun } from '../sdk-run/observed-run.ts'
 import { ModelStream } from './model-stream.ts'
@@ -109,9 +110,10 @@ class ObservedModel {
     return { ...request, ...Object.fromEntries(ours) }
   }
 
-  #reply(message: LlmResponse, request: LlmRequest): Loose {
-    const reply = languageModel.write({ response: message }, request)
-    if (this.#model.specificationVersion !== 'v2') return reply
+  #reply(message: LlmResponse, request: LlmRequest, given: unknown): Loose {
+    const reply = rewritten(languageModel, given, message, request)
+    // What was given has the model's version already.
+    if (this.#model.specificationVersion !== 'v2' || typeof reply.finishReason === 'string') return reply
     const { unified } = reply.finishReason as { unified: string }
     return { ...reply, finishReason: unified, usage: {} }
   }
@@ -129,7 +131,8 @@ class ObservedModel {
 
   readonly generate = async (options: SdkModelOptions): Promise<unknown> => {
     const init = this.#init(options)
-    const standIn = (message: LlmResponse): unknown => this.#reply(message, init.request)
+    const standIn = (message: LlmResponse, given?: unknown): unknown =>
+      this.#reply(message, init.request, given)
     const calls = await this.#run.calls()
     const ask = (request: LlmRequest) => this.#model.doGenerate?.(this.#sent(options, request))
     return this.#noted(calls.llmCall({ ...init, standIn }, ask))
@@ -157,8 +160,8 @@ class ObservedModel {
 
   readonly stream = async (options: SdkModelOptions): Promise<SdkStreamReply> => {
     const init = this.#init(options)
-    const events = (message: LlmResponse) =>
-      chunksOf(languageModel.events(this.#reply(message, init.request), init.request))
+    const events = (message: LlmResponse, given?: unknown) =>
+      chunksOf(languageModel.events(this.#reply(message, init.request, given), init.request))
     const stream = new ModelStream(this.#run)
     const calls = await this.#run.calls()
     const asked = { ...init.request, stream: true }

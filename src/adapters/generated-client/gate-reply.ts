@@ -2,6 +2,7 @@ import type { LlmRequest, LlmResponse } from '../../hooks/index.ts'
 import type { WireFormat } from '../../wire/format.ts'
 import { sentEvents, serverSentEvents } from '../../wire/formats.ts'
 import type { Loose } from '../../wire/reading.ts'
+import { rewritten } from '../../wire/rewrite.ts'
 import { isStream } from '../../wire/watch-stream.ts'
 import type { RequestOptions, ResponseProps } from './client.ts'
 
@@ -12,10 +13,11 @@ export class GateReply {
   /** The body of a reply that is not streamed. */
   readonly body: Loose
 
-  constructor(format: WireFormat, request: LlmRequest, message: LlmResponse) {
+  /** @param given what the model answered, where the gate changed that. */
+  constructor(format: WireFormat, request: LlmRequest, message: LlmResponse, given?: unknown) {
     this.#format = format
     this.#request = request
-    this.body = format.write({ response: message }, request)
+    this.body = rewritten(format, given, message, request)
   }
 
   /** The HTTP response, so that the client parses it the way it parses any. */

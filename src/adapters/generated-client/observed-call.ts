@@ -83,9 +83,9 @@ export class ObservedCall implements WatchedCall {
       // No message can stand in for vectors.
       ...(operationName === 'embeddings'
         ? { read: (reply) => format.read(asObject(reply) ?? {}) }
-        : { standIn: (message) => this.#replace(message, body) }),
+        : { standIn: (message, given) => this.#replace(message, body, given) }),
       ...((this.#stream || body.background === true) && {
-        standInChunks: (message) => new GateReply(format, body, message).chunks(),
+        standInChunks: (message, given) => new GateReply(format, body, message, given).chunks(),
       }),
       ...(operationName !== undefined && { operationName }),
     }
@@ -112,8 +112,8 @@ export class ObservedCall implements WatchedCall {
     }
   }
 
-  #replace(message: LlmResponse, body: LlmRequest): unknown {
-    this.#gateReply = new GateReply(this.#api.format, body, message)
+  #replace(message: LlmResponse, body: LlmRequest, given: unknown): unknown {
+    this.#gateReply = new GateReply(this.#api.format, body, message, given)
     return this.#stream ? { response: message } : this.#gateReply.body
   }
 

@@ -6,6 +6,7 @@ import { AnyCollector } from '../../wire/formats.ts'
 import { abortedBy } from '../../wire/hold-stream.ts'
 import { interactions } from '../../wire/interactions.ts'
 import { asList, asName, asObject, asText, joined, type Loose } from '../../wire/reading.ts'
+import { rewritten } from '../../wire/rewrite.ts'
 import { isStream } from '../../wire/watch-stream.ts'
 import { BackgroundReply } from '../background-replies.ts'
 import { withEither } from '../either-signal.ts'
@@ -88,18 +89,21 @@ class Interaction {
     calls.assertInReach(hostedTools(interactions, this.#params))
     const { model: _model, api_version: _version, ...request } = this.#params
     const streams = request.stream === true
-    const written = (response: LlmResponse) =>
-      interactions.write({ response }, { ...request, model: this.#server.model })
+    const written = (response: LlmResponse, given: unknown) =>
+      rewritten(interactions, given, response, { ...request, model: this.#server.model })
     let standIn: Loose | undefined
     const init: LlmCallInit<unknown> = {
       ...this.#server,
       operationName: 'generate_content',
       request,
-      standIn: (message) => {
-        standIn = withOutput(written(message), message)
+      standIn: (message, given) => {
+        standIn = withOutput(written(message, given), message)
         return streams ? { response: message } : standIn
       },
-      ...(streams && { standInChunks: (message: LlmResponse) => interactions.events(written(message), {}) }),
+      ...(streams && {
+        standInChunks: (message: LlmResponse, given: unknown) =>
+          interactions.events(written(message, given), {}),
+      }),
     }
     let sent: Promise<unknown> | undefined
     const send = (asked: LlmRequest, runs: AbortSignal | undefined) => {

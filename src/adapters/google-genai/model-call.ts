@@ -6,6 +6,7 @@ import { generateContent } from '../../wire/generate-content.ts'
 import { abortedBy } from '../../wire/hold-stream.ts'
 import { modelServer } from '../../wire/model-server.ts'
 import { asObject, type Loose } from '../../wire/reading.ts'
+import { rewritten } from '../../wire/rewrite.ts'
 import { isStream } from '../../wire/watch-stream.ts'
 import { withEither } from '../either-signal.ts'
 import { hostedTools } from '../generated-client/hosted-tools.ts'
@@ -40,10 +41,13 @@ async function told(models: Models, params: Params, ask: Ask, how: How): Promise
   if (calls === undefined || currentModelCall() !== undefined) return ask.call(models, params)
   calls.assertInReach(hostedTools(generateContent, params as object as Loose))
   let standIn: Loose | undefined
-  const written = (message: LlmResponse) =>
-    generateContent.write({ response: message }, { model: params.model })
-  async function* chunksOf(message: LlmResponse) {
-    const events = generateContent.events(written(message), {})
+  const written = (message: LlmResponse, given: unknown) => {
+    // What the SDK says of the HTTP response is nothing that was answered.
+    const { sdkHttpResponse: _http, ...reply } = asObject(given) ?? {}
+    return rewritten(generateContent, reply, message, { model: params.model })
+  }
+  async function* chunksOf(message: LlmResponse, given: unknown) {
+    const events = generateContent.events(written(message, given), {})
     yield* (await ask.call(answering(models, events), params)) as AsyncIterable<unknown>
   }
   const { abortSignal, httpOptions, ...config } = params.config ?? {}
@@ -57,8 +61,8 @@ async function told(models: Models, params: Params, ask: Ask, how: How): Promise
     model: params.model,
     operationName: 'generate_content',
     request,
-    standIn: (message: LlmResponse) => {
-      standIn = written(message)
+    standIn: (message: LlmResponse, given: unknown) => {
+      standIn = written(message, given)
       return how.streams ? { response: message } : standIn
     },
     ...(how.streams && { standInChunks: chunksOf }),

@@ -15,13 +15,17 @@ export interface LlmCallInit<R = unknown> {
   operationName?: string
   /** Understands the reply where its shape is not one of those known (see `src/wire`: OpenAI, Anthropic, Google, the AI SDK). */
   read?: (reply: R) => LlmReading
-  /** Makes a reply out of a message that a gate put in the model's place. Without it such a gate's answer throws. */
-  standIn?: (message: LlmResponse) => R
+  /**
+   * Makes a reply out of a message that a gate put in the model's place. Without it such a gate's answer throws. Where the gate
+   * changed a reply that the model gave, `given` is that one: what was left alone in it is to stay.
+   */
+  standIn?: (message: LlmResponse, given?: unknown) => R
   /**
    * The same for a streamed reply that a gate decides on: its chunks. With it the caller gets the stream at once, and its
-   * first read waits for the gate, and rejects where the stream fails. Without it the call itself waits for both.
+   * first read waits for the gate, and rejects where the stream fails. Without it the call itself waits for both. `given` is the
+   * reply that the stream was of, whole.
    */
-  standInChunks?: (message: LlmResponse) => Iterable<unknown> | AsyncIterable<unknown>
+  standInChunks?: (message: LlmResponse, given?: unknown) => Iterable<unknown> | AsyncIterable<unknown>
 }
 
 /** What an SDK said is passed on as it is; what the runtime's author writes is held to its shape. */

@@ -140,7 +140,7 @@ export class LlmCallRun<R> extends ToldLlmCall<R> {
   async #gateWhole(stream: AsyncIterable<unknown> & R): Promise<R> {
     const reader = this.#newReader()
     const replay = await bufferStream(stream, (chunk) => this.#came(reader, chunk), this.core.signal)
-    return this.#close(await this.#gated(replay, reader.read()))
+    return this.#close(await this.#gated(replay, reader.read(), reader.reply()))
   }
 
   /**
@@ -152,31 +152,33 @@ export class LlmCallRun<R> extends ToldLlmCall<R> {
     const held = holdStream(stream, {
       holds,
       onChunk: (chunk) => this.#came(reader, chunk),
-      decide: () => this.#chunksInstead(reader.read()),
+      decide: () => this.#chunksInstead(reader),
       signal: this.core.signal,
     })
     return this.#watchEnd(held, reader, () => {})
   }
 
   /** Undefined where the gates let the stream be seen as it is. */
-  async #chunksInstead(reading: LlmReading): Promise<Iterable<unknown> | AsyncIterable<unknown> | undefined> {
+  async #chunksInstead(
+    reader: AnyCollector,
+  ): Promise<Iterable<unknown> | AsyncIterable<unknown> | undefined> {
+    const reading = reader.read()
     // Who reads after the end of the run gets nothing that nobody decided on.
     this.core.assertOpen(this)
-    const message = messageOf(
-      await decide(this.core, 'afterLlmCall', reading.response, this.#whereRead(reading)),
-    )
+    const decided = await decide(this.core, 'afterLlmCall', reading.response, this.#whereRead(reading))
+    const message = messageOf(decided)
     if (message === undefined) return undefined
     this.spent = reading
     this.#replaced = { response: message }
-    return this.init.standInChunks?.(message)
+    return this.init.standInChunks?.(message, keeps(decided) ? reader.reply() : undefined)
   }
 
-  async #gated(reply: R, reading: LlmReading): Promise<R> {
+  async #gated(reply: R, reading: LlmReading, given: unknown = reply): Promise<R> {
     const decided = await decide(this.core, 'afterLlmCall', reading.response, this.#whereRead(reading))
     const message = messageOf(decided)
     if (message === undefined) return reply
     this.spent = reading
-    return this.#make(message, whyOf(decided))
+    return this.#make(message, whyOf(decided), keeps(decided) ? given : undefined)
   }
 
   #where(): DecidedPlace {
@@ -190,9 +192,9 @@ export class LlmCallRun<R> extends ToldLlmCall<R> {
     return usage === undefined ? this.#where() : { ...this.#where(), usage: { ...usage } }
   }
 
-  #make(message: LlmResponse, why: string): R {
+  #make(message: LlmResponse, why: string, given?: unknown): R {
     const { standIn } = this.init
-    if (standIn !== undefined) return standIn(message)
+    if (standIn !== undefined) return standIn(message, given)
     throw new HookspanError(
       'CALL_DENIED',
       `Model call "${this.init.model}": ${why}, and nothing can stand in. Give llmCall a \`standIn\` function.`,
@@ -280,6 +282,11 @@ function messageOf(decided: ChainResult | undefined): LlmResponse | undefined {
   if (decided.kind !== 'skip') return { content: decided.reason }
   const { result } = decided
   return typeof result === 'string' ? { content: result } : ((result as LlmResponse) ?? { content: '' })
+}
+
+/** Whether what it puts there is the model's reply, with changes. */
+function keeps(decided: ChainResult | undefined): boolean {
+  return decided?.kind === 'proceed' && decided.changed
 }
 
 /** Why it does. */

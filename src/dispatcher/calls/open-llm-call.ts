@@ -151,7 +151,9 @@ function noting<R>(instead: { response?: LlmResponse }, init: LlmCallInit<R>): L
   }
   return {
     ...init,
-    ...(standIn && { standIn: (message: LlmResponse) => standIn(note(message)) }),
-    ...(standInChunks && { standInChunks: (message: LlmResponse) => standInChunks(note(message)) }),
+    ...(standIn && { standIn: (message: LlmResponse, given?: unknown) => standIn(note(message), given) }),
+    ...(standInChunks && {
+      standInChunks: (message: LlmResponse, given?: unknown) => standInChunks(note(message), given),
+    }),
   }
 }
