@@ -13,7 +13,7 @@ const SUBJECTS = {
   'What was shown is what runs': 11,
   'Humans, and runs that wait': 19,
   'Observers change nothing': 10,
-  'Streams under a gate': 8,
+  'Streams under a gate': 9,
   'The viewer under fire': 9,
   Values: 6,
   'Compaction and sub-agents': 8,
