@@ -86,6 +86,35 @@ it.each([
   })
 })
 
+it('an agent of Mastra that another calls is observed once, and the gates of the project hold in it', async () => {
+  const args = ['below']
+  const free = await registered(program('mastra.mjs'), { args, env })
+  expect({ code: free.code, stdout: free.stdout }, free.stderr).toEqual({
+    code: 0,
+    stdout: 'all is wiped\ndone\n',
+  })
+  expect(runOf()).toEqual([
+    'invoke_agent chief',
+    'step 0',
+    'chat scripted',
+    'execute_tool agent-cleaner',
+    ...turns('cleaner', 'scripted'),
+    'step 1',
+    'chat scripted',
+  ])
+
+  const cwd = mkdtempSync(join(tmpdir(), 'hookspan-'))
+  const gates = [{ id: 'no-wiping', type: 'toolPolicy', deny: ['wipe'] }]
+  writeFileSync(join(cwd, 'hookspan.config.json'), JSON.stringify({ gates }))
+  const guarded = await registered(program('mastra.mjs'), { args, env, cwd })
+  rmSync(cwd, { recursive: true, force: true })
+  expect({ code: guarded.code, stdout: guarded.stdout }, guarded.stderr).toEqual({
+    code: 0,
+    stdout: 'done\n',
+  })
+  expect(guarded.stderr).not.toContain('NOT_CAPABLE')
+})
+
 it('says which workflow of Mastra runs tools that no agent calls', async () => {
   const { code, stdout, stderr } = await registered(program('workflow.mjs'), { env })
   expect({ code, stdout }, stderr).toEqual({ code: 0, stdout: 'all\nall\n' })

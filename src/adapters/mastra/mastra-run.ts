@@ -22,6 +22,8 @@ export class MastraRun {
   readonly servers = new Map<string, string>()
   /** Calls that stopped the loop themselves, by their ids. */
   readonly suspended = new Set<string>()
+  /** What the SDK was called with: who calls it once more with that, as `hookspan/register` does, makes no second run. */
+  given: object | undefined
   /** Why a run was refused: Mastra puts what is thrown into errors of its own. */
   refusal: HookspanError | undefined
   #turns = 0

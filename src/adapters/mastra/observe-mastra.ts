@@ -170,7 +170,8 @@ function observeRuns(
 ): void {
   const call: MastraMethod = prototype[name]
   patches.replace(prototype, name, async function (this: MastraAgent, first, options, ...more) {
-    const host = hostOf(this)
+    const isOurs = options !== undefined && MastraRun.current?.given === options
+    const host = isOurs ? undefined : hostOf(this)
     // That is this method once more, and again for what comes of tasks in the background: a run each.
     if (host === undefined || options?.untilIdle) return call.call(this, first, options, ...more)
     // Its loop is a workflow's, in whatever process.

@@ -103,6 +103,7 @@ async function made(started: MastraRun, asked: Asked, more: object): Promise<Mas
     model: observedModels(agent, started, options?.model ?? defaults.model ?? agent.model),
     stopWhen: stopping(run, { ...defaults, ...defined(options ?? {}) }),
   }
+  started.given = observed
   return started.within(() => call.call(agent, given, observed, ...asked.more))
 }
 

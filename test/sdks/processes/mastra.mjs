@@ -13,6 +13,12 @@ const wipe = createTool({
     return 'wiped'
   },
 })
-const model = new MockLanguageModelV4({ modelId: 'scripted', ...scriptedTurns() })
-const agent = new Agent({ id: 'cleaner', name: 'cleaner', instructions: 'Clean.', model, tools: { wipe } })
-console.log((await agent.generate('Clean up.')).text)
+const scripted = (...call) => new MockLanguageModelV4({ modelId: 'scripted', ...scriptedTurns(...call) })
+const agent = (id, model, more) =>
+  new Agent({ id, name: id, description: id, instructions: 'Clean.', model, ...more })
+const cleaner = agent('cleaner', scripted(), { tools: { wipe } })
+const asked =
+  process.argv[2] === 'below'
+    ? agent('chief', scripted('agent-cleaner', '{"prompt":"Clean up."}'), { agents: { cleaner } })
+    : cleaner
+console.log((await asked.generate('Clean up.')).text)

@@ -1,8 +1,8 @@
 const usage = { inputTokens: { total: 1 }, outputTokens: { total: 1 } }
 
 /** A model that has its tool called, and is done. */
-exports.scriptedTurns = () => {
-  const call = { type: 'tool-call', toolCallId: '1', toolName: 'wipe', input: '{"what":"all"}' }
+exports.scriptedTurns = (toolName = 'wipe', input = '{"what":"all"}') => {
+  const call = { type: 'tool-call', toolCallId: '1', toolName, input }
   const turns = [
     { content: [call], finishReason: { unified: 'tool-calls', raw: 'tool_calls' } },
     { content: [{ type: 'text', text: 'done' }], finishReason: { unified: 'stop', raw: 'stop' } },
