@@ -32,6 +32,17 @@ describe('the JSON of a conversation', () => {
 
 const partsOf = (request: object) => requestContent({ ...request }).messages.flatMap(({ parts }) => parts)
 
+it('what a program gave, handed back to OpenAI, is told', () => {
+  const input = [
+    { type: 'program', id: 'prog_1', call_id: 'call_0', code: 'await find(7)', fingerprint: 'f' },
+    { type: 'program_output', id: 'po_1', call_id: 'call_0', result: '42', status: 'completed' },
+  ]
+  expect(partsOf({ model: 'gpt-6', input })).toEqual([
+    input[0],
+    { type: 'tool_call_response', id: 'call_0', response: '42' },
+  ])
+})
+
 describe('tool definitions', () => {
   it('keep the type and the name that they have in any API, and no secret', () => {
     const schema = { type: 'object' }

@@ -139,7 +139,8 @@ function convert(item: Loose, read: PartReader): ChatMessage {
     return { role: 'assistant', parts: [toolCallPart(id, item.name, args)] }
   }
   if (/_output$/.test(asText(type) ?? '')) {
-    return { role: 'tool', parts: [toolResultPart(id, outputOf(item.output, read) ?? item.tools)] }
+    const gave = outputOf(item.output, read) ?? item.tools ?? item.result
+    return { role: 'tool', parts: [toolResultPart(id, gave)] }
   }
   const run = providerCall(item)
   if (run !== undefined) return { role: 'assistant', parts: providerParts(run) }
