@@ -43,6 +43,9 @@ export type ModelFixture = (steps: readonly ModelStep[], options?: ScriptedModel
 
 let nextId = 0
 
+/** Which test has a dispatcher that it has brought along. */
+const holders = new WeakMap<HookDispatcher, TestKit>()
+
 const SHUTDOWN_MS = 1_000
 /** Not those of `vi.useFakeTimers()`, which takes their place later. */
 const { setTimeout: startTimer, clearTimeout: stopTimer } = globalThis
@@ -87,9 +90,21 @@ export class TestKit {
     return this.#dispatcher
   }
 
-  /** Looks at a dispatcher that the test brings along in place of its own, and mocks there. */
+  /**
+   * Looks at a dispatcher that the test brings along in place of its own, and mocks there.
+   *
+   * @throws HookspanError `INVALID_OPTION` while another test has it.
+   */
   on(dispatcher: HookDispatcher): this {
     if (dispatcher === this.#dispatcher) return this
+    if (holders.has(dispatcher)) {
+      throw new HookspanError(
+        'INVALID_OPTION',
+        'Two tests have the same `dispatcher` at once: the mocks of each would answer the calls of the other. ' +
+          'Run them one after the other, or give each a dispatcher of its own.',
+      )
+    }
+    holders.set(dispatcher, this)
     this.#instrument[Symbol.dispose]()
     this.#log[Symbol.dispose]()
     this.#dispatcher = dispatcher
@@ -158,6 +173,7 @@ export class TestKit {
     else await this.#inTime(this.#dispatcher.drain(undefined, { timeoutMs: SHUTDOWN_MS }))
     this.#instrument[Symbol.dispose]()
     this.#log[Symbol.dispose]()
+    if (holders.get(this.#dispatcher) === this) holders.delete(this.#dispatcher)
     // What is not installed is why nothing else was as the test says.
     const missing = failures.find((error) => 'code' in error && error.code === 'MISSING_DEPENDENCY')
     return missing === undefined ? failures : [missing]

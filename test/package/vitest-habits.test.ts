@@ -45,6 +45,7 @@ it.each([
     expect(said('bad: ü')[0]).toContain('"without a mock" was called, and no mock fits')
     expect(said('bad: softly')[0]).toMatch(/call of "other", found 0[\s\S]*denied call of "t", found 0/)
     expect(said('bad: on a dispatcher')[0]).toContain('"of the shared" was called, and no mock fits')
+    expect(said('bad: the second')[0]).toContain('Two tests have the same `dispatcher` at once')
     expect(said('bad: a trace')[0]).toContain('"without a mock" was called, and no mock fits')
     expect(stderr).toContain('(not saved: ')
     const traces = readdirSync(join(folder, 'traces/test/vitest/habits/habits.inner.ts'))

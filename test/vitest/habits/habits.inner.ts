@@ -170,6 +170,21 @@ sharedTest('bad: on a dispatcher of its own', async ({ mocks }) => {
   expect(await call(shared, 'of the shared')).toMatchObject({ state: 'errored' })
 })
 
+const both = Promise.withResolvers<void>()
+describe.concurrent('at once, on a dispatcher of their own', () => {
+  const own = test.extend({ dispatcher: new HookDispatcher() })
+  own('ok: the first', async ({ dispatcher, mocks }) => {
+    mocks.use(mock('t').returns(1))
+    await both.promise
+    await call(dispatcher)
+  })
+  own('bad: the second, which would be answered by the first', async ({ dispatcher, mocks }) => {
+    mocks.use()
+    await call(dispatcher)
+  })
+  test('ok: the third', () => both.resolve())
+})
+
 const cleaned: string[] = []
 test('bad: a mock that hangs', { timeout: 1_000 }, async ({ dispatcher, mocks }) => {
   mocks.use(mock('t').hangs())
