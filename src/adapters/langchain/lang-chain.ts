@@ -9,6 +9,7 @@ export interface LcMessage {
   readonly tool_call_id?: string
   readonly status?: string
   readonly artifact?: unknown
+  readonly invalid_tool_calls?: unknown
   readonly usage_metadata?: Readonly<Record<string, unknown>>
   readonly response_metadata?: Readonly<Record<string, unknown>>
   readonly additional_kwargs?: Readonly<Record<string, unknown>>

@@ -3,6 +3,7 @@ import { safeStringify } from '../../internal/json.ts'
 import { defined, isRecord } from '../../internal/objects.ts'
 import {
   asName,
+  asObject,
   asObjects,
   asText,
   type LlmReading,
@@ -41,6 +42,26 @@ export function textOf({ text, content }: LcMessage): string {
     .join('')
 }
 
+/** What the model thought, where a block of content says so, in the words of each provider's package. */
+export function thoughtIn({ type, thinking, reasoning, reasoningText, summary }: Loose): string | undefined {
+  if (type === 'thinking' || type === 'redacted_thinking') return asText(thinking) ?? ''
+  if (type !== 'reasoning' && type !== 'reasoning_content') return undefined
+  const said = asText(reasoning) ?? asText(reasoningText) ?? asText(asObject(reasoningText)?.text)
+  return said ?? summaryOf(summary)
+}
+
+function summaryOf(summary: unknown): string {
+  return asObjects(summary)
+    .map(({ text }) => asText(text) ?? '')
+    .join('\n')
+}
+
+function thoughtsOf({ content, additional_kwargs: about = {} }: LcMessage): string | undefined {
+  const said = Array.isArray(content) ? asObjects(content).map((block) => thoughtIn(block) ?? '') : []
+  const beside = asText(about.reasoning_content) ?? summaryOf(asObject(about.reasoning)?.summary)
+  return said.filter(Boolean).join('\n') || beside || undefined
+}
+
 /** What the model said. Where LangChain made more of it, as of structured output, the message in it counts. */
 export function readReply(reply: unknown): LlmReading {
   const { messages } = reply as { messages?: unknown }
@@ -53,6 +74,7 @@ export function readReply(reply: unknown): LlmReading {
     model: asName(about.model_name) ?? asName(about.model),
     finishReasons: finish === undefined ? undefined : [finish],
     content: content === '' && tool_calls.length > 0 ? undefined : content,
+    reasoning: thoughtsOf(message),
     toolCalls:
       tool_calls.length === 0
         ? undefined

@@ -3,6 +3,7 @@ import { defined } from '../../internal/objects.ts'
 import { asName } from '../../wire/reading.ts'
 import { configuredServer } from '../configured-server.ts'
 import type { AgentRun } from './agent-run.ts'
+import { changedReply } from './changed-reply.ts'
 import {
   isBubbleUp,
   type LcHandler,
@@ -11,7 +12,7 @@ import {
   type LcTool,
   loadMessages,
 } from './lang-chain.ts'
-import { aiMessage, plainMessages, readReply, revived, textOf } from './messages.ts'
+import { plainMessages, readReply, revived, textOf } from './messages.ts'
 import { providerNamed } from './providers.ts'
 
 /** A model call begins a step. */
@@ -39,7 +40,7 @@ export async function callModel(
       ...configuredServer(model),
       request: asked,
       read: readReply,
-      standIn: (message: LlmResponse): unknown => aiMessage(classes, message),
+      standIn: (message: LlmResponse, given?: unknown): unknown => changedReply(classes, message, given),
     }
     const reply = await calls.llmCall<unknown>(init, (effective, { gated }) => {
       const effectively = effectiveOf(request, asked, effective)
