@@ -1,5 +1,6 @@
 import Anthropic from '@anthropic-ai/sdk'
 import { GoogleGenAI } from '@google/genai'
+import { Agent, OpenAIChatCompletionsModel, OpenAIResponsesModel, Runner, tool } from '@openai/agents'
 import * as ai from 'ai'
 import { MockLanguageModelV4, simulateReadableStream } from 'ai/test'
 import { HookDispatcher } from 'hookspan'
@@ -7,6 +8,7 @@ import { observeAISDK } from 'hookspan/ai-sdk'
 import { observeAnthropic } from 'hookspan/anthropic'
 import { observeGoogleGenAI } from 'hookspan/google-genai'
 import { observeOpenAI } from 'hookspan/openai'
+import { observeAgents, unobserveAgents } from 'hookspan/openai-agents'
 import { redact } from 'hookspan/policies'
 import OpenAI from 'openai'
 import { describe, expect, it } from 'vitest'
@@ -229,4 +231,103 @@ describe('a reply of which a gate changes the text', () => {
       ])
     },
   )
+})
+
+describe('a reply of an agent of OpenAI of which a gate changes the text', () => {
+  const REASONING = { id: 'rs_1', type: 'reasoning', summary: [], encrypted_content: 'gAAA' }
+  const FOUND = {
+    ...{ id: 'fc_1', type: 'function_call', call_id: 'call_1', name: 'find', status: 'completed' },
+    arguments: '{"id": 7}',
+  }
+  const message = (text: string) => ({
+    ...{ id: 'msg_1', type: 'message', role: 'assistant', status: 'completed', phase: 'commentary' },
+    content: [
+      {
+        type: 'output_text',
+        text,
+        annotations: [{ type: 'url_citation', title: text, url: 'u', start_index: 0, end_index: 9 }],
+        logprobs: [{ token: text }],
+      },
+    ],
+  })
+  const response = (...output: object[]) => ({
+    ...{ id: 'resp_1', object: 'response', model: 'gpt-6', status: 'completed', output },
+    usage: { input_tokens: 9, output_tokens: 4, total_tokens: 13 },
+  })
+  const TURNS = [response(REASONING, message('Of ann@shop.test.'), FOUND), response(message('Done.'))]
+  const streamed = (turn: object) =>
+    sse([
+      { type: 'response.created', response: turn },
+      { type: 'response.completed', response: turn },
+    ] as never)
+
+  async function ranOn(model: (client: OpenAI) => unknown, stream: boolean, answers: (() => Response)[]) {
+    const { asked, fetch } = answering(...answers)
+    const runner = observeAgents(new Runner({ tracingDisabled: true }), { dispatcher: redacting() })
+    try {
+      const agent = new Agent({
+        name: 'support',
+        model: model(new OpenAI({ apiKey: 'k', fetch, maxRetries: 0 })) as never,
+        tools: [
+          tool({
+            name: 'find',
+            description: '',
+            strict: false,
+            parameters: { type: 'object', properties: {}, required: [], additionalProperties: true },
+            execute: () => 'found',
+          }),
+        ],
+      })
+      const asks = 'Whose is order 7?'
+      const streams = stream ? await runner.run(agent, asks, { stream: true }) : undefined
+      await streams?.completed
+      const result = streams ?? (await runner.run(agent, asks))
+      return { result, sent: JSON.parse(asked[1] ?? '') }
+    } finally {
+      unobserveAgents(runner)
+    }
+  }
+
+  it.each([false, true])(
+    'goes back with its reasoning, ids and phase, and is told with its tokens, streamed: %s',
+    async (stream) => {
+      const { result, sent } = await ranOn(
+        (client) => new OpenAIResponsesModel(client as never, 'gpt-6'),
+        stream,
+        TURNS.map((turn) => () => (stream ? streamed(turn) : Response.json(turn))),
+      )
+      const { annotations: _cited, ...told } = sent.input[2].content[0]
+      expect(told).toMatchObject({ type: 'output_text', text: 'Of [email].' })
+      expect(sent.input.slice(1, 4)).toMatchObject([
+        REASONING,
+        { id: 'msg_1', phase: 'commentary' },
+        { id: 'fc_1', call_id: 'call_1', arguments: '{"id": 7}' },
+      ])
+      expect(JSON.stringify(sent)).not.toContain('ann@')
+      expect(JSON.stringify(result.rawResponses)).not.toContain('ann@')
+      expect(result.rawResponses[0]).toMatchObject({ responseId: 'resp_1', usage: { totalTokens: 13 } })
+    },
+  )
+
+  it('keeps signatures that stand beside a call of chat completions, and says nothing twice', async () => {
+    const call = {
+      ...{ id: 'call_1', type: 'function', function: { name: 'find', arguments: '{}' } },
+      extra_content: { google: { thought_signature: 'Cs0=' } },
+    }
+    const turn = (message: object) => ({
+      ...{ id: 'c1', object: 'chat.completion', model: 'gemini', created: 1 },
+      choices: [{ index: 0, finish_reason: 'stop', message: { role: 'assistant', ...message } }],
+    })
+    const { result, sent } = await ranOn(
+      (client) => new OpenAIChatCompletionsModel(client as never, 'gemini'),
+      false,
+      [
+        () => Response.json(turn({ content: 'Of ann@shop.test.', tool_calls: [call] })),
+        () => Response.json(turn({ content: 'Done.' })),
+      ],
+    )
+    expect(JSON.stringify(sent)).toContain('Cs0=')
+    expect(JSON.stringify(sent)).toContain('Of [email].')
+    expect(JSON.stringify([sent, result.rawResponses])).not.toContain('ann@')
+  })
 })

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { readResponse, requestToWire } from './items.ts'
+import { changedReply, readResponse, requestToWire } from './items.ts'
 
 describe('requestToWire', () => {
   it('puts the conversation into other words for those who read it, once', () => {
@@ -38,4 +38,57 @@ it('is told which model of the AI SDK answered by what it writes into its items,
   expect(reply('openai.chat:gpt-5')).toBe('gpt-5')
   expect(reply('ollama:llama3:8b')).toBe('llama3:8b')
   expect(reply('gpt-5')).toBeUndefined()
+})
+
+describe('changedReply', () => {
+  const thought = {
+    type: 'reasoning',
+    content: [{ type: 'input_text', text: 'My secret.' }],
+    rawContent: [{ type: 'reasoning_text', text: 'My secret.' }],
+    providerData: { signature: 'Eq8=', content: [{ text: 'My secret.' }] },
+  }
+  const text = {
+    ...{ type: 'message', role: 'assistant', status: 'completed' },
+    content: [
+      {
+        ...{ type: 'output_text', text: 'Looking.' },
+        providerData: { annotations: [1], tool_calls: [{ function: { arguments: '{"q":"secret"}' } }] },
+      },
+    ],
+  }
+  const call = { type: 'function_call', callId: 'c1', name: 'look', arguments: '{"q":"secret"}' }
+  const signed = { ...call, providerData: { extra_content: 'Cs0=' } }
+  const given = {
+    usage: {},
+    output: [thought, text, signed],
+    responseId: 'r',
+    providerData: { model: 'm', output_text: 'secret', choices: ['secret'] },
+  }
+  const before = readResponse(given).response
+  const changed = (fields: object) => changedReply(given, { ...before, ...fields }, {})
+
+  it('changes the arguments of a call alone, and what says them again', () => {
+    const [toolCall] = before.toolCalls ?? []
+    const { output, providerData } = changed({ toolCalls: [{ ...toolCall, args: { q: 'x' } }] })
+    expect(output[0]).toEqual(thought)
+    expect(output.slice(1)).toEqual([
+      { ...text, content: [{ ...text.content[0], providerData: { annotations: [1] } }] },
+      { ...signed, arguments: '{"q":"x"}' },
+    ])
+    expect(providerData).toEqual({ model: 'm' })
+  })
+
+  it('changes a thought wherever it stands', () => {
+    const { output } = changed({ reasoning: 'Mine.' })
+    expect(output[0]).toEqual({
+      type: 'reasoning',
+      content: [{ type: 'input_text', text: 'Mine.' }],
+      providerData: { signature: 'Eq8=' },
+    })
+    expect(output[2]).toEqual(signed)
+  })
+
+  it('leaves out a call that a gate took away', () => {
+    expect(changed({ toolCalls: [] }).output.map(({ type }) => type)).toEqual(['reasoning', 'message'])
+  })
 })

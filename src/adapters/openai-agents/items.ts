@@ -1,5 +1,6 @@
 import type { LlmRequest, LlmResponse } from '../../hooks/index.ts'
 import { defined, isRecord } from '../../internal/objects.ts'
+import type { WireFormat } from '../../wire/format.ts'
 import {
   asList,
   asName,
@@ -11,6 +12,7 @@ import {
   readLater,
 } from '../../wire/reading.ts'
 import { responses } from '../../wire/responses.ts'
+import { rewritten } from '../../wire/rewrite.ts'
 import type { Item, ModelRequest, ModelResponse } from './sdk.ts'
 
 /**
@@ -229,4 +231,66 @@ export function responseOf(message: LlmResponse, asked: LlmRequest): ModelRespon
     output: output.map((item) => fromWire(item, output)),
     responseId: String(wire.id),
   }
+}
+
+/** The SDK's replies, so that one that a gate changed is put together of the items that it came as. */
+const replies: WireFormat = {
+  ...responses,
+  isReply: ({ output }) => Array.isArray(output),
+  read: (reply) => readResponse(reply as unknown as ModelResponse),
+  pieces: { of: ({ output }) => asObjects(output), put: (reply, output) => ({ ...reply, output }) },
+  write: ({ response }, asked) => ({ ...responseOf(response, asked) }),
+}
+
+/** The model's reply with what a gate changed in it. */
+export function changedReply(given: ModelResponse, message: LlmResponse, asked: LlmRequest): ModelResponse {
+  const before = readResponse(given).response
+  const made = rewritten(replies, given, message, asked) as unknown as ModelResponse
+  const again = [
+    ...(sameJson(before.toolCalls, message.toolCalls) ? [] : CALLS_AGAIN),
+    ...(before.reasoning === message.reasoning ? [] : THOUGHTS_AGAIN),
+  ]
+  const output = made.output.map((item) =>
+    saidOnce(item, given.output.includes(item) ? again : [...again, ...TEXT_AGAIN]),
+  )
+  const { providerData } = made
+  return { ...made, output, ...(isRecord(providerData) && { providerData: headOf(providerData) }) }
+}
+
+/** Where models put once more what their items say; of chat completions each text holds all that stood beside it. */
+const CALLS_AGAIN = ['tool_calls', 'function_call', 'function']
+const THOUGHTS_AGAIN = [
+  ...['content', 'summary', 'rawContent'],
+  ...['reasoning', 'reasoning_content', 'reasoning_details', 'thinking_blocks', 'provider_specific_fields'],
+]
+const TEXT_AGAIN = ['annotations', 'citations', 'logprobs', 'audio', 'content', 'refusal']
+
+function saidOnce(item: Item, again: readonly string[]): Item {
+  const { content, rawContent, providerData, ...rest } = item
+  if (again.length === 0) return item
+  const own = (of: Loose) => defined({ ...of, providerData: withoutKeys(of.providerData, again) })
+  return {
+    ...own({ ...rest, providerData }),
+    ...(content !== undefined && {
+      content: Array.isArray(content) ? content.map((one) => (isRecord(one) ? own(one) : one)) : content,
+    }),
+    ...(rawContent !== undefined && !again.includes('rawContent') && { rawContent }),
+  }
+}
+
+function withoutKeys(value: unknown, keys: readonly string[]): unknown {
+  if (Array.isArray(value)) return value.map((one) => withoutKeys(one, keys))
+  if (!isRecord(value)) return value
+  const left = Object.entries(value).filter(([key]) => !keys.includes(key))
+  return Object.fromEntries(left.map(([key, one]) => [key, withoutKeys(one, keys)]))
+}
+
+/** The whole of the provider's reply is there, which says what the gate took away: what is about it stays. */
+const HEAD = new Set([
+  ...['id', 'object', 'model', 'status', 'created_at', 'created', 'service_tier', 'system_fingerprint'],
+  ...['error', 'incomplete_details', 'conversation', 'previous_response_id', 'usage'],
+])
+
+function headOf(reply: Loose): Loose {
+  return Object.fromEntries(Object.entries(reply).filter(([key]) => HEAD.has(key)))
 }

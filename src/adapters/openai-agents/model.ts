@@ -4,7 +4,14 @@ import { modelServer } from '../../wire/model-server.ts'
 import { asName, asText, type Loose } from '../../wire/reading.ts'
 import { isLocked } from '../replace.ts'
 import type { SafeModelCall } from '../safe/model-call.ts'
-import { readResponse, requestFromWire, requestToWire, responseOf, responseToWire } from './items.ts'
+import {
+  changedReply,
+  readResponse,
+  requestFromWire,
+  requestToWire,
+  responseOf,
+  responseToWire,
+} from './items.ts'
 import { patches } from './patches.ts'
 import { callsHere, currentFrame, type Place } from './place.ts'
 import {
@@ -69,7 +76,7 @@ async function open<R>(
   streamed: boolean,
   shapes: (wire: LlmRequest) => {
     read?: (reply: R) => ReturnType<typeof readResponse>
-    standIn(message: LlmResponse): R
+    standIn(message: LlmResponse, given?: unknown): R
   },
 ): Promise<Asked<R>> {
   const frame = currentFrame() as NonNullable<ReturnType<typeof currentFrame>>
@@ -120,7 +127,8 @@ async function respond(
 ): Promise<ModelResponse> {
   const { call, request, wire, answered } = await open<ModelResponse>(model, given, false, (asked) => ({
     read: readResponse,
-    standIn: (message) => responseOf(message, asked),
+    standIn: (message, reply) =>
+      reply === undefined ? responseOf(message, asked) : changedReply(reply as ModelResponse, message, asked),
   }))
   const decided = call.decision ?? (await call.decided.catch(asAbort))
   if (decided.state === 'answered') {
@@ -149,10 +157,23 @@ async function* stream(
   given: ModelRequest,
   ask: (request: ModelRequest) => AsyncIterable<Item>,
 ): AsyncGenerator<Item> {
+  let came: ModelResponse | undefined
   const { call, request, wire, answered } = await open<AsyncIterable<Told>>(model, given, true, (asked) => {
-    const events = (message: LlmResponse) => toldEvents(eventsOf(responseOf(message, asked)))
+    const events = (message: LlmResponse, reply?: unknown) => {
+      const made =
+        reply === undefined || came === undefined
+          ? responseOf(message, asked)
+          : changedReply(came, message, asked)
+      return toldEvents(eventsOf(made))
+    }
     return { standIn: events, standInChunks: events }
   })
+  async function* noted(events: AsyncIterable<Item>): AsyncGenerator<Item> {
+    for await (const event of events) {
+      if (event.type === 'response_done') came = doneOf(event)
+      yield event
+    }
+  }
   const decided = call.decision ?? (await call.decided.catch(asAbort))
   if (decided.state === 'answered') {
     yield* read(decided.reply, answered)
@@ -161,7 +182,7 @@ async function* stream(
   let told: AsyncIterable<Told>
   try {
     const sent = requestFromWire(request, wire, decided.request)
-    told = await call.settle(abortedBy(toldEvents(within(call, () => ask(sent))), given.signal))
+    told = await call.settle(abortedBy(toldEvents(noted(within(call, () => ask(sent)))), given.signal))
   } catch (error) {
     call.fail(error)
     throw error
@@ -202,23 +223,28 @@ async function* toldEvents(events: AsyncIterable<Item> | Iterable<Item>): AsyncG
   for await (const event of events) yield { ...wireEvent(event), event }
 }
 
-function wireEvent({ type, delta, response }: Item): Loose {
+function doneOf({ response }: Item): ModelResponse {
+  const { id, ...rest } = response as Loose
+  return { ...(rest as unknown as ModelResponse), responseId: asText(id) ?? '' }
+}
+
+function wireEvent(event: Item): Loose {
+  const { type, delta } = event
   if (type === 'output_text_delta') {
     return { type: 'response.output_text.delta', output_index: 0, content_index: 0, delta }
   }
   if (type !== 'response_done') return { type: 'response.in_progress' }
-  const { id, ...rest } = response as Loose
-  const whole = responseToWire({ ...(rest as unknown as ModelResponse), responseId: asText(id) ?? '' })
-  return { type: 'response.completed', response: whole }
+  return { type: 'response.completed', response: responseToWire(doneOf(event)) }
 }
 
-function eventsOf({ usage, output, responseId }: ModelResponse): Item[] {
+function eventsOf({ responseId, ...rest }: ModelResponse): Item[] {
+  const { output } = rest
   const texts = output.flatMap(({ content }) => (Array.isArray(content) ? (content as Loose[]) : []))
   return [
     { type: 'response_started' },
     ...texts.flatMap(({ type, text }) =>
       type === 'output_text' ? [{ type: 'output_text_delta', delta: text }] : [],
     ),
-    { type: 'response_done', response: { id: responseId, usage, output } },
+    { type: 'response_done', response: { id: responseId, ...rest } },
   ]
 }
