@@ -43,7 +43,7 @@ export function recordingPath(task: TestTask, options: ReplayFixtureOptions = {}
   if (isFreeFor(task, path)) return path
   throw new HookspanError(
     'INVALID_OPTION',
-    `The recording "${path}" is that of another test of this file, whose name is the same, or the same but for signs. Rename one of the two, or give it a \`folder\` of its own.`,
+    `The recording "${path}" is that of another test of this file, whose name is the same, or the same but for signs and capitals. Rename one of the two, or give it a \`folder\` of its own.`,
   )
 }
 
@@ -62,7 +62,9 @@ export function tracePath(task: TestTask, root: string): string {
 const MAX_BYTES = 240
 
 function slugOf(name: string): string {
-  const slug = name.replaceAll(/[^\p{L}\p{N}]+/gu, '-').replaceAll(/^-|-$/g, '')
+  const words = name.replaceAll(/[^\p{L}\p{N}]+/gu, '-').replaceAll(/^-|-$/g, '')
+  // Names of devices on Windows, with any end.
+  const slug = /^(con|prn|aux|nul|com\d|lpt\d)$/i.test(words) ? `test-${words}` : words
   if (Buffer.byteLength(slug) <= MAX_BYTES) return slug
   const digest = sha256(name).slice(0, 8)
   let short = [...slug].slice(0, MAX_BYTES).join('')
@@ -78,6 +80,8 @@ function isFreeFor({ id, file }: TestTask, path: string): boolean {
   if (file === undefined) return true
   const taken = takers.get(file) ?? new Map<string, string>()
   takers.set(file, taken)
-  if (!taken.has(path)) taken.set(path, id)
-  return taken.get(path) === id
+  // Two that one file system tells apart may be one file for whoever checks them out.
+  const place = path.normalize().toLowerCase()
+  if (!taken.has(place)) taken.set(place, id)
+  return taken.get(place) === id
 }

@@ -49,9 +49,18 @@ test('x - y: ok', async ({ dispatcher, replay }) => {
   replay(recorded)
   await call(dispatcher, 't', 'of x - y')
 })
+test('X y: OK', async ({ dispatcher, replay }) => {
+  replay(recorded)
+  await call(dispatcher, 't', 'of X y')
+})
 test.for(['a', 'b'])('same', async (result, { dispatcher, replay }) => {
   replay(recorded)
   await call(dispatcher, 't', result)
+})
+
+test('nul', async ({ dispatcher, replay }) => {
+  replay(recorded)
+  await call(dispatcher)
 })
 
 test(`ok: ${'é💥ü'.repeat(100)}`, async ({ dispatcher, replay }) => {
