@@ -5,7 +5,7 @@ import { sha256 } from '../internal/sha256.ts'
 import type { RedactRecording, ReplayMode, ToolDeclaration } from '../mock/index.ts'
 
 export interface ReplayFixtureOptions {
-  /** @default `HOOKSPAN_REPLAY_MODE`, else `strict` in CI (`CI=true`), else `auto` */
+  /** @default `HOOKSPAN_REPLAY_MODE`, else `strict` in CI (`CI` is set), else `auto` */
   mode?: ReplayMode
   redact?: RedactRecording
   tools?: readonly ToolDeclaration[]

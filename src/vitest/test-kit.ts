@@ -132,8 +132,10 @@ export class TestKit {
 
   /** In `HOOKSPAN_REPLAY_MODE`, else `strict` in CI, where nothing may be recorded unseen, else `auto`. */
   replay(file: string, { mode, ...options }: ReplayFixtureOptions = {}): ToolReplay {
-    const fallback = process.env.CI === 'true' ? 'strict' : 'auto'
-    const chosen = mode ?? (process.env.HOOKSPAN_REPLAY_MODE as ReplayMode | undefined) ?? fallback
+    const { CI, HOOKSPAN_REPLAY_MODE } = process.env
+    // `True` of AppVeyor, `1` of others.
+    const fallback = /^(0|false|)$/i.test(CI ?? '') ? 'auto' : 'strict'
+    const chosen = mode ?? ((HOOKSPAN_REPLAY_MODE || fallback) as ReplayMode)
     const { folder: _folder, ...more } = options
     const replay = replayTools(this.dispatcher, { ...more, file, mode: chosen })
     this.#replays.push({ replay, mode: chosen })
