@@ -27,7 +27,7 @@ export interface HookspanFixtures {
    * that fails, or skips itself, leaves none.
    */
   replay: (options?: ReplayFixtureOptions) => ToolReplay
-  /** Runs the same several times and counts how often it passes. */
+  /** Runs the same several times and counts how often it passes. Where some fail and the report is not read, the test fails. */
   repeat: (
     runs: number,
     fn: (run: RepeatedRun) => unknown,
@@ -83,11 +83,27 @@ export const test = baseTest.extend<HookspanFixtures & { kit: TestKit }>({
   trace: async ({ kit, dispatcher }: OnDispatcher, use: Use<TestTrace>) => use(kit.on(dispatcher).trace),
   replay: async ({ kit, dispatcher, task }: OnDispatcher, use: Use<HookspanFixtures['replay']>) =>
     use((options) => kit.on(dispatcher).replay(recordingPath(task, options), options)),
-  repeat: async ({ kit, signal }: Context, use: Use<HookspanFixtures['repeat']>) =>
-    use((runs, fn, options) => {
+  repeat: async ({ kit, signal, task }: Context, use: Use<HookspanFixtures['repeat']>) => {
+    const unread = new Set<() => string | undefined>()
+    await use(async (runs, fn, options) => {
       const onRun = ({ coverage }: TestKit) => kit.countWith(coverage)
-      return repeatWith(runs, fn, options, { onRun, signal })
-    }),
+      const open = () => 'repeat() had not ended when the test did. Await it.'
+      unread.add(open)
+      return repeatWith(runs, fn, options, {
+        onRun,
+        signal,
+        onReport: (report, isRead) =>
+          unread.add(() =>
+            isRead() || report.failures.length === 0
+              ? undefined
+              : `${report}\nNobody looked at the report of repeat(): expect(report.passed).toBe(${runs}).`,
+          ),
+      }).finally(() => unread.delete(open))
+    })
+    if (task.result?.state === 'fail' || task.result?.state === 'skip') return
+    const wrong = [...unread].flatMap((tell) => tell() ?? [])
+    if (wrong.length > 0) throw new Error(wrong.join('\n\n'))
+  },
 })
 
 export const it = test

@@ -33,6 +33,8 @@ export function repeatRuns(
 }
 
 interface OfTest {
+  /** Given the report, and whether anybody has looked at it. */
+  onReport?: (report: RepeatReport, isRead: () => boolean) => void
   /** Given the fixtures of each run at its end. */
   onRun?: (kit: TestKit) => void
   /** No run begins once it is aborted. */
@@ -63,7 +65,18 @@ export async function repeatWith(
   }
   await Promise.all(Array.from({ length: Math.min(concurrency, runs) }, worker))
   failures.sort((a, b) => a.index - b.index)
-  return report(runs, failures)
+  const made = report(runs, failures)
+  if (test.onReport === undefined) return made
+  let isRead = false
+  const told = new Proxy(made, {
+    get(target, key, receiver) {
+      // To be awaited is not to be looked at.
+      if (key !== 'then') isRead = true
+      return Reflect.get(target, key, receiver)
+    },
+  })
+  test.onReport(made, () => isRead)
+  return told
 }
 
 async function runOnce(index: number, fn: (run: RepeatedRun) => unknown, { onRun, signal }: OfTest) {

@@ -64,6 +64,11 @@ const MISTAKES: [string, RegExp][] = [
   ['bad: an assertion on the trajectory', /- book_flight\(…\) {4}expected as call 2, not made/],
   ['bad: an assertion on a run that failed', /found 0[\s\S]*The run itself failed: the model is away/],
   ['bad: a recording that is missing under strict', /Record it first, with mode "record" or "auto"/],
+  [
+    'bad: several runs, at whose report nobody looks',
+    /1 of 2 runs passed\nrun 1: expected 1 to be \+?0[\s\S]*Nobody looked at the report of repeat\(\)/,
+  ],
+  ['bad: several runs that nobody awaits', /repeat\(\) had not ended when the test did. Await it/],
   ['bad: concurrent, and only this one', /Tool "get_weather" was called, and no mock fits/],
 ]
 
@@ -78,7 +83,7 @@ describe('a test with the fixtures of hookspan/vitest', () => {
       ({ title, status }) => title.startsWith('ok') !== (status === 'passed'),
     )
     expect(wrong).toEqual([])
-    expect(tests.size).toBe(MISTAKES.length + 14)
+    expect(tests.size).toBe(MISTAKES.length + 15)
   })
 
   it('prints the tree of a failed run and saves its trace as OTLP JSON', () => {

@@ -143,6 +143,18 @@ test('ok: several runs, some of which fail', async ({ repeat }) => {
   expect(report.passHat(8)).toBe(0)
 })
 
+test('ok: several runs, none of which fails', async ({ repeat }) => {
+  await repeat(2, () => {})
+})
+
+test('bad: several runs, at whose report nobody looks', async ({ repeat }) => {
+  await repeat(2, async ({ index }) => expect(index).toBe(0))
+})
+
+test('bad: several runs that nobody awaits', ({ repeat }) => {
+  void repeat(2, () => new Promise((resolve) => setTimeout(resolve, 50)))
+})
+
 test('ok: a sub-agent has one span, as in a real trace', async ({ dispatcher, mocks, model, trace }) => {
   mocks.use(mock('weather > get_weather').returns(1))
   const client = model([callTool('weather', { instruction: 'go' }), ask, 'sunny', 'done'])
