@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs'
-import Module from 'node:module'
+import Module, { createRequire } from 'node:module'
+import { isAbsolute } from 'node:path'
 import { fileURLToPath, pathToFileURL } from 'node:url'
 import { CALL, commonLine, isReplaced, KEY, moduleLine, OWN, standIn } from './entry-source.ts'
 import { isModule, manifestOf, ownName, packageOf } from './installed.ts'
@@ -53,7 +54,9 @@ export function watchModules(onLoaded: OnLoaded, onMissed: (name: string) => voi
       if (!resolved.url.startsWith('file:')) return resolved
       watchRoute(resolved.url)
       const isProgram = context.parentURL?.includes('/node_modules/') !== true
-      const name = nameOf(specifier, resolved.url, isProgram)
+      const name = isPath(specifier)
+        ? entryNameOf(resolved.url, (name) => next(name, { ...context, parentURL: resolved.url }).url)
+        : nameOf(specifier, resolved.url, isProgram)
       const known = name === undefined ? undefined : PACKAGES[name]
       if (name === undefined || known === undefined) return resolved
       if (known.how !== 'tell') {
@@ -125,6 +128,29 @@ function nameOf(specifier: string, url: string, isProgram: boolean): string | un
     return undefined
   const own = ownName(specifier, url)
   return Object.hasOwn(PACKAGES, own) ? own : undefined
+}
+
+const isPath = (specifier: string) => specifier.startsWith('file:') || isAbsolute(specifier)
+
+/**
+ * Which of the known packages a file is the entry of that is loaded by its path: runners have found it there (jiti,
+ * vite-node), or hooks beside this thread, for CommonJS that they hand over.
+ */
+function entryNameOf(url: string, find: (name: string) => string): string | undefined {
+  const own = manifestOf(url).name
+  const names = Object.keys(PACKAGES).filter((name) => packageOf(name) === own)
+  if (names.length === 0) return undefined
+  const require = createRequire(url)
+  const ways = [find, (name: string) => pathToFileURL(require.resolve(name)).href]
+  const isFound = (name: string, way: (name: string) => string) => {
+    try {
+      return way(name) === url
+    } catch {
+      // It is not in this version.
+      return false
+    }
+  }
+  return names.find((name) => ways.some((way) => isFound(name, way)))
 }
 
 /** The lines in entries call this. */

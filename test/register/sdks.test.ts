@@ -41,13 +41,16 @@ const turns = (model: string, ...tools: string[]) => [
   `    chat ${model}`,
 ]
 
-it.each(['langchain.mjs', 'langchain.cjs'])('attaches to agents of LangChain: %s', async (name) => {
-  const { code, stdout, stderr } = await program(name)
+it.each(['langchain.mjs', 'langchain.cjs', 'langchain-handed.mjs'])(
+  'attaches to agents of LangChain: %s',
+  async (name) => {
+    const { code, stdout, stderr } = await program(name)
 
-  expect({ code, stdout }, stderr).toEqual({ code: 0, stdout: 'sunny\n' })
-  expect(spansOf()).toEqual([`invoke_agent ${name}`, ...turns('fake-model-builder', 'get_weather')])
-  expect(stderr).not.toContain('not attached')
-})
+    expect({ code, stdout }, stderr).toEqual({ code: 0, stdout: 'sunny\n' })
+    expect(spansOf()).toEqual([`invoke_agent ${name}`, ...turns('fake-model-builder', 'get_weather')])
+    expect(stderr).not.toContain('not attached')
+  },
+)
 
 it('is told of an agent of LangChain that ends before its last node', async () => {
   const { code, stdout, stderr } = await program('langchain-limit.mjs')
