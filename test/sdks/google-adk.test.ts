@@ -4,12 +4,14 @@ import { createApprovals } from 'hookspan/approval'
 import { deny, mutate, requireApproval } from 'hookspan/gates'
 import { hookspanPlugin, runWith } from 'hookspan/google-adk'
 import { mock, mockTools } from 'hookspan/mock'
+import { redact } from 'hookspan/policies'
 import { describe, expect, it } from 'vitest'
 import { googleAdkSubject, ScriptedLlm, textOf } from './subjects/google-adk.ts'
 import type { Untyped } from './support/sdks.ts'
 
 const sdk = '@google/adk'
-const { AgentTool, FunctionTool, GOOGLE_SEARCH, InMemoryRunner, LlmAgent }: Untyped = await import(sdk)
+const { AgentTool, FunctionTool, GOOGLE_SEARCH, InMemoryRunner, LlmAgent, StreamingMode }: Untyped =
+  await import(sdk)
 
 const call = (name: string, args: object = { q: 'a' }) => ({ id: `call-${name}`, name, args })
 const LOOK_THEN_DONE = [{ toolCalls: [call('look')] }, { content: 'done' }]
@@ -90,6 +92,76 @@ it('gates change the input, the request and the reply', async () => {
   expect(await run(agent, [hookspanPlugin({ dispatcher })])).toBe('changed')
   expect(JSON.stringify(agent.model.requests)).toMatch(/redacted/)
   expect(JSON.stringify(agent.model.requests)).not.toMatch(/secret/)
+})
+
+it.each([false, true])(
+  'what a gate leaves alone in a reply goes back to Gemini as it came, streamed: %s',
+  async (streams) => {
+    const dispatcher = new HookDispatcher()
+    dispatcher.use({ name: 'privacy', gates: [redact({ kinds: ['email'] })] })
+    const signed = { functionCall: { id: 'c1', name: 'look', args: { q: 'a' } }, thoughtSignature: 'Cs0=' }
+    const thought = { text: 'Whose?', thought: true, thoughtSignature: 'Eq8=' }
+    const said = { text: 'Of ann@shop.test.', thoughtSignature: 'Fr7=' }
+    const about = {
+      usageMetadata: { promptTokenCount: 9, candidatesTokenCount: 4 },
+      groundingMetadata: { groundingSupports: [{ segment: { text: said.text } }], retrievalQueries: ['q'] },
+      citationMetadata: { citations: [{ title: said.text }] },
+      customMetadata: { own: 1 },
+    }
+    const agent = agentOn([{}, { content: 'done' }], [look(() => 'found')])
+    const { model } = agent
+    const rest = model.generateContentAsync.bind(model)
+    model.generateContentAsync = async function* (request: Untyped, stream: boolean) {
+      if (model.requests.length > 0) return yield* rest(request, stream)
+      for await (const _reply of rest(request, false));
+      const content = (...parts: object[]) => ({ content: { role: 'model', parts } })
+      if (stream) yield { ...content(thought), partial: true }
+      if (stream) yield { ...content({ text: said.text }), partial: true }
+      yield { ...content(thought, said, signed), ...about, finishReason: 'STOP' }
+    }
+    const runner = new InMemoryRunner({ agent, appName: 'app', plugins: [hookspanPlugin({ dispatcher })] })
+    const events: Untyped[] = []
+    const user = { appName: 'app', userId: 'u' }
+    const session = await runner.sessionService.createSession(user)
+    for await (const event of runner.runAsync({
+      userId: 'u',
+      sessionId: session.id,
+      newMessage: { role: 'user', parts: [{ text: 'Whose is it?' }] },
+      ...(streams && { runConfig: { streamingMode: StreamingMode.SSE } }),
+    })) {
+      events.push(event)
+    }
+    expect(model.requests[1].contents[1].parts).toEqual([thought, { ...said, text: 'Of [email].' }, signed])
+    expect(events.find(({ author }) => author === 'support')).toMatchObject({
+      usageMetadata: about.usageMetadata,
+      customMetadata: about.customMetadata,
+      groundingMetadata: { retrievalQueries: ['q'], groundingSupports: [] },
+    })
+    expect(JSON.stringify(events)).not.toContain('ann@')
+  },
+)
+
+it.each([
+  ['the whole says it again', 'Of ann and bob.'],
+  ['the whole says more', 'Of ann and bob. And zed.'],
+  ['the whole says something else', 'Zed.'],
+])('a gate is told all of a text that comes in pieces: %s', async (_how, whole) => {
+  const dispatcher = new HookDispatcher()
+  const told: unknown[] = []
+  dispatcher.use({
+    name: 'g',
+    gates: [{ id: 'out', point: 'afterLlmCall', decide: ({ payload }) => void told.push(payload) }],
+  })
+  const agent = agentOn([], [])
+  agent.model.generateContentAsync = async function* () {
+    const says = (text: string) => ({ content: { role: 'model', parts: [{ text }] } })
+    yield { ...says('Of ann'), partial: true }
+    yield { ...says(' and bob.'), partial: true }
+    yield { ...says(whole), finishReason: 'STOP' }
+  }
+  expect(await run(agent, [hookspanPlugin({ dispatcher })])).toBe(whole)
+  const content = whole === 'Zed.' ? 'Of ann and bob.Zed.' : whole
+  expect(told).toMatchObject([{ content }])
 })
 
 it('a gate that ends the run ends the agent', async () => {

@@ -59,6 +59,8 @@ export interface AdkResponse {
   readonly finishReason?: unknown
   readonly errorCode?: unknown
   readonly usageMetadata?: unknown
+  readonly groundingMetadata?: unknown
+  readonly citationMetadata?: unknown
 }
 
 export interface AdkModel {

@@ -1,6 +1,7 @@
 import type { LlmRequest, LlmResponse } from '../../hooks/index.ts'
 import { generateContent } from '../../wire/generate-content.ts'
-import { asObject, asObjects, type Loose } from '../../wire/reading.ts'
+import { asObject, asObjects, asText, type Loose } from '../../wire/reading.ts'
+import { rewritten } from '../../wire/rewrite.ts'
 import { isStream } from '../../wire/watch-stream.ts'
 import { relay } from '../sdk-loop/relay.ts'
 import type { AdkContent, AdkModel, AdkRequest, AdkResponse } from './adk.ts'
@@ -38,12 +39,18 @@ async function* observedCall(
 ): AsyncGenerator<AdkResponse, void> {
   const told = toldOf(request)
   const calls = await run.calls()
+  const wholes: AdkResponse[] = []
+  let changed: AdkResponse | undefined
   const call = calls.openLlmCall<unknown>({
     model: request.model ?? model.model ?? 'unknown',
     provider: providerOf(model),
     request: told,
     standIn: (message: LlmResponse): unknown => message,
-    standInChunks: (message: LlmResponse) => [generateContent.write({ response: message }, {})],
+    standInChunks: (message: LlmResponse, given?: unknown) => {
+      if (given === undefined) return [generateContent.write({ response: message }, {})]
+      changed = changedResponse(wholes, message)
+      return [{ candidates: [{ content: changed.content, finishReason: 'STOP' }] }]
+    },
   })
   const decided = await call.decided
   if (decided.state === 'answered') {
@@ -53,7 +60,7 @@ async function* observedCall(
   const effective = decided.request === told ? request : effectiveOf(request, decided.request)
   const responses = new WeakMap<object, AdkResponse>()
   const answers = relay(ask(effective), (step) => call.run(() => withSpans(step)))
-  const stream = (await call.settle(chunksOf(answers, responses))) as AsyncIterable<object>
+  const stream = (await call.settle(chunksOf(answers, responses, wholes))) as AsyncIterable<object>
   // The SDK runs the tools of a whole response before it reads on, and then the call is over.
   let whole: AdkResponse | undefined
   for await (const chunk of stream) {
@@ -63,27 +70,48 @@ async function* observedCall(
     if (response?.partial) yield response
   }
   if (whole !== undefined) yield whole
-  if (call.replaced !== undefined) yield standIn(call.replaced)
+  if (call.replaced !== undefined) yield changed ?? standIn(call.replaced)
 }
 
 /** The SDK's responses as what Google's API sends; of a stream, the last one says all of it again. */
 async function* chunksOf(
   responses: AsyncIterable<AdkResponse>,
   known: WeakMap<object, AdkResponse>,
+  wholes: AdkResponse[],
 ): AsyncGenerator<Loose> {
-  let said = false
+  const said = new Map<boolean, string>()
   for await (const response of responses) {
     const { content, partial, finishReason, errorCode, usageMetadata } = response
-    const parts = (content?.parts ?? []).filter((part) => !said || part.text === undefined)
-    said = partial === true
+    const given = content?.parts ?? []
+    const parts = partial ? given : unsaid(given, said)
+    for (const of of [false, true]) {
+      if (partial) said.set(of, (said.get(of) ?? '') + textIn(given, of))
+      else said.delete(of)
+    }
     const candidate = {
       content: { role: 'model', parts },
       ...(!partial && { finishReason: finishReason ?? errorCode ?? 'STOP' }),
     }
     const chunk = { candidates: [candidate], ...(usageMetadata !== undefined && { usageMetadata }) }
     known.set(chunk, response)
+    if (!partial) wholes.push(response)
     yield chunk
   }
+}
+
+function textIn(parts: readonly Loose[], thought: boolean): string {
+  return parts.map((part) => ((part.thought === true) === thought ? (asText(part.text) ?? '') : '')).join('')
+}
+
+/** Without the text that came in pieces before it. */
+function unsaid(parts: readonly Loose[], said: ReadonlyMap<boolean, string>): readonly Loose[] {
+  return [true, false].reduce((left, thought) => {
+    const [before, whole] = [said.get(thought), textIn(parts, thought)]
+    if (before === undefined) return left
+    const others = left.filter((part) => part.text === undefined || (part.thought === true) !== thought)
+    const text = before.includes(whole) ? '' : whole.startsWith(before) ? whole.slice(before.length) : whole
+    return text === '' ? others : [{ text, ...(thought && { thought }) }, ...others]
+  }, parts)
 }
 
 /** What a durable run has kept, with what only its model understands. */
@@ -99,6 +127,23 @@ async function contentOf(chunks: AsyncIterable<unknown>): Promise<AdkContent> {
 function standIn(message: LlmResponse): AdkResponse {
   const [candidate] = asObjects(generateContent.write({ response: message }, {}).candidates)
   return { content: candidate?.content as AdkContent }
+}
+
+/** The model's response with what a gate changed in it. */
+function changedResponse(wholes: readonly AdkResponse[], message: LlmResponse): AdkResponse {
+  const whole: AdkResponse = Object.assign({}, ...wholes)
+  const { finishReason, errorCode, groundingMetadata, citationMetadata } = whole
+  const parts = wholes.flatMap(({ content }) => content?.parts ?? [])
+  const content = { ...whole.content, role: 'model', parts }
+  const given = { candidates: [{ content, finishReason: finishReason ?? errorCode ?? 'STOP' }] }
+  const [made] = asObjects(rewritten(generateContent, given, message, {}).candidates)
+  const response = { ...whole, content: made?.content as AdkContent }
+  if (generateContent.read(given).response.content === message.content) return response
+  const { withoutText } = generateContent.pieces
+  const [about] = asObjects(
+    withoutText?.({ candidates: [{ groundingMetadata, citationMetadata }] }).candidates,
+  )
+  return { ...response, groundingMetadata: about?.groundingMetadata, citationMetadata: undefined }
 }
 
 /** Which say where and how to send, and nothing that is asked of the model. */
