@@ -6,7 +6,7 @@ import { adapterContract } from 'hookspan/adapter/contract'
 import { createApprovals, memoryStore } from 'hookspan/approval'
 import { deny, mutate } from 'hookspan/gates'
 import { mock, mockTools, type ScriptedStep, scriptedFetch } from 'hookspan/mock'
-import { requireHuman, toolPolicy } from 'hookspan/policies'
+import { redact, requireHuman, toolPolicy } from 'hookspan/policies'
 import { observeStrands, runWith, unobserveStrands } from 'hookspan/strands'
 import OpenAI from 'openai'
 import { describe, expect, it } from 'vitest'
@@ -124,6 +124,45 @@ it.each(['omit', 'nest'] as const)(
       expect(named('execute_tool look')).toHaveLength(2)
       expect(named('invoke_agent support')).toHaveLength(2)
     }
+  },
+)
+
+it.each([true, false])(
+  'what a gate leaves alone in a reply stays as its model gave it, streamed: %s',
+  async (streams) => {
+    const dispatcher = new HookDispatcher()
+    dispatcher.use({ name: 'privacy', gates: [redact({ kinds: ['email'] })] })
+    const agent = agentOn([{ content: 'done' }], [look(() => 'found')])
+    let asked = 0
+    const rest = agent.model.streamAggregated.bind(agent.model)
+    agent.model.streamAggregated = async function* (messages: Untyped, options: Untyped) {
+      if (asked++ > 0) return yield* rest(messages, options)
+      const content = [
+        { reasoning: { text: 'Whose?', signature: 'Eq8=' } },
+        { reasoning: { redactedContent: 'gAAA' } },
+        { text: 'Of ann@shop.test.' },
+        { citations: { citations: [], content: [{ text: 'ann@shop.test' }] } },
+        { toolUse: { toolUseId: 'c1', name: 'look', input: { q: 'a' }, reasoningSignature: 'Cs0=' } },
+      ]
+      const message = messages[0].constructor.fromMessageData({ role: 'assistant', content })
+      const delta = (own: object) => ({ type: 'modelContentBlockDeltaEvent', delta: own })
+      if (streams) {
+        yield delta({ type: 'reasoningContentDelta', text: 'Whose?' })
+        yield { type: 'modelContentBlockStopEvent' }
+        yield delta({ type: 'textDelta', text: 'Of ann@shop.test.' })
+        yield message.content[4]
+      }
+      const metadata = { usage: { inputTokens: 9, outputTokens: 4, totalTokens: 13 } }
+      return { message, stopReason: 'toolUse', metadata }
+    }
+    observeStrands(agent, { dispatcher })
+    expect(textOf(await agent.invoke('Whose is it?'))).toBe('done')
+    expect(agent.messages[1].toJSON().content).toEqual([
+      { reasoning: { text: 'Whose?', signature: 'Eq8=' } },
+      { reasoning: { redactedContent: 'gAAA' } },
+      { text: 'Of [email].' },
+      { toolUse: { toolUseId: 'c1', name: 'look', input: { q: 'a' }, reasoningSignature: 'Cs0=' } },
+    ])
   },
 )
 

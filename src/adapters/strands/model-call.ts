@@ -2,6 +2,7 @@ import type { LlmResponse } from '../../hooks/index.ts'
 import { asName } from '../../wire/reading.ts'
 import { relay } from '../sdk-loop/relay.ts'
 import type { AgentRun } from './agent-run.ts'
+import { changedResult } from './changed-result.ts'
 import { contextOf, requestOf, standInResult } from './messages.ts'
 import { chunksOf, ModelChunks } from './model-chunks.ts'
 import { providerOf, providerTools } from './provider.ts'
@@ -19,12 +20,16 @@ export async function* callModel(
   await agent.beginTurn()
   const request = requestOf(ctx)
   const calls = await run.calls()
+  let given: unknown
   const call = calls.openLlmCall<unknown>({
     model: nameOf(ctx.model),
     provider: providerOf(ctx.model),
     request,
     standIn: (message: LlmResponse): unknown => message,
-    standInChunks: chunksOf,
+    standInChunks: (message: LlmResponse, reply?: unknown) => {
+      given = reply
+      return chunksOf(message)
+    },
   })
   // Aborted while we wait: the agent ends as by the SDK's own look at its signal.
   const failed = (error: unknown): never => {
@@ -56,6 +61,9 @@ export async function* callModel(
   }
   agent.answered()
   const { replaced } = call
+  if (replaced !== undefined && given !== undefined && model.result !== undefined) {
+    return { result: changedResult(model.result, given, replaced) }
+  }
   if (replaced !== undefined) return { result: standInResult(ctx.messages, replaced) }
   return { result: model.result as ModelResult }
 }
