@@ -9,3 +9,6 @@ export const REFUSED = 'refused'
 
 /** Written in place of a package: no span of a process can be sent. */
 export const UNTRACED = 'untraced'
+
+/** A process has a `hookspan.config.*` to hold to. */
+export const GUARDED = 'guarded'

@@ -1,5 +1,5 @@
 import { appendFileSync } from 'node:fs'
-import { LOADED, RUN_REPORT, UNTRACED } from '../internal/run-report.ts'
+import { GUARDED, LOADED, RUN_REPORT, UNTRACED } from '../internal/run-report.ts'
 import { tell } from './tell.ts'
 
 const reported = new Set<string>()
@@ -17,7 +17,7 @@ export function report(said: string): void {
   } catch (error) {
     // Else it is gone: nobody waits for it any more.
     const isForbidden = (error as NodeJS.ErrnoException).code === 'ERR_ACCESS_DENIED'
-    if (isForbidden && said !== LOADED)
+    if (isForbidden && said !== LOADED && said !== GUARDED)
       tell(said === UNTRACED ? 'not all of it could be traced.' : `attached ${said}.`)
   }
 }

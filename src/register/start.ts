@@ -1,5 +1,5 @@
 import Module from 'node:module'
-import { LOADED, REFUSED } from '../internal/run-report.ts'
+import { GUARDED, LOADED, REFUSED } from '../internal/run-report.ts'
 import { thisBun, watchBun } from './bun-modules.ts'
 import { watchRequests } from './handled-requests.ts'
 import { projectHasConfig } from './has-config.ts'
@@ -47,6 +47,7 @@ await holdGuards().catch((error: unknown) => {
   throw error
 })
 report(LOADED)
+if (isGuarded) report(GUARDED)
 if (why === undefined) {
   watchRequests()
   if (bun === undefined) watchModules(onLoaded, (name) => runtime().missed(name))

@@ -582,6 +582,11 @@ describe('hookspan run', () => {
 
     expect({ code, stdout }, stderr).toEqual({ code: 0, stdout: 'It is on its way.\n' })
     expect(stderr).toMatch(/^hookspan: nothing was attached: .* or has it bundled inside\.$/m)
+
+    const cwd = mkdtempSync(join(tmpdir(), 'hookspan-'))
+    writeFileSync(join(cwd, 'hookspan.config.json'), '{"version":1,"gates":[]}')
+    const guarded = await runCli(['run', '--', process.execPath, bundle], { env, cwd })
+    expect(guarded.stderr).toMatch(/bundled inside\. No gate and no mock of hookspan\.config\.\* held\.$/m)
     expect(collector.spans).toEqual([])
   })
 

@@ -3,7 +3,7 @@ import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { constants, tmpdir } from 'node:os'
 import { basename, dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { LOADED, REFUSED, RUN_REPORT, UNTRACED } from '../../internal/run-report.ts'
+import { GUARDED, LOADED, REFUSED, RUN_REPORT, UNTRACED } from '../../internal/run-report.ts'
 import { findViewer, type RunFlags, type ViewerInUse } from './viewer-in-use.ts'
 
 const SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP', 'SIGUSR2'] as const
@@ -103,6 +103,7 @@ function ended(child: ChildProcess, command: string): Promise<Ended> {
 function tellEnd(where: string, report: string): void {
   const reported = new Set(existsSync(report) ? readFileSync(report, 'utf8').trim().split('\n') : [])
   const isUntraced = reported.delete(UNTRACED)
+  const isGuarded = reported.delete(GUARDED)
   // The last word is that of the process, which says why.
   if (reported.delete(REFUSED) && reported.size === 0) return
   if (!reported.delete(LOADED)) {
@@ -114,7 +115,10 @@ function tellEnd(where: string, report: string): void {
     return
   }
   if (reported.size === 0) {
-    tell('nothing was attached: the program loaded no SDK that hookspan knows, or has it bundled inside.')
+    const held = isGuarded ? ' No gate and no mock of hookspan.config.* held.' : ''
+    tell(
+      `nothing was attached: the program loaded no SDK of a version that hookspan knows, or has it bundled inside.${held}`,
+    )
     return
   }
   tell(`attached ${[...reported].join(', ')}. ${isUntraced ? 'Not all of it could be traced.' : where}`)
