@@ -57,6 +57,23 @@ describe('RunBounds: a request of a script', () => {
     expect(goesOn([message], [message, user('c')], change)).toBe(false)
   })
 
+  it('is of the run of one that failed when it says the same again, and of no run that was answered', async () => {
+    const dispatcher = new HookDispatcher()
+    const { operationOf } = new RunBounds(dispatcher)
+    const request = { messages: [user('a')] }
+    const ask = async (answer: () => unknown) => {
+      const op = operationOf(structuredClone(request))
+      await op.llmCall({ model: 'm', request }, async () => answer()).catch(() => {})
+      await dispatcher.drain()
+      return op
+    }
+    const first = await ask(() => {
+      throw new Error('503')
+    })
+    expect(await ask(() => ({ content: 'b' }))).toBe(first)
+    expect(await ask(() => ({ content: 'b' }))).not.toBe(first)
+  })
+
   it('costs what is new in it, not the history', () => {
     const { operationOf } = bounds()
     const text = 'x'.repeat(20_000)

@@ -17,6 +17,8 @@ interface Run {
   usedAt: number
   /** Of its requests, those that have no answer yet. */
   waiting: number
+  /** Its last request failed: who says it again tries it again. */
+  failed: boolean
 }
 
 const IDLE_MS = 300_000
@@ -62,14 +64,13 @@ export class RunBounds {
       (id) => id !== undefined,
     )
     this.#endIdle()
-    const found = [...this.#open].findLast(
-      (run) => ids.some((id) => run.ids.has(id)) || goesOn(said, run.said),
-    )
+    const found = [...this.#open].findLast((run) => ids.some((id) => run.ids.has(id)) || goesOn(said, run))
     const run = found ?? this.#begin(request, ids)
-    const before = goesOn(said, run.said) ? run.said : []
+    const before = goesOn(said, run) ? run.said : []
     run.said = [...before, ...said.slice(before.length).map(snapshot)]
     run.usedAt = Date.now()
     run.waiting++
+    run.failed = false
     return run.op
   }
 
@@ -81,9 +82,16 @@ export class RunBounds {
     }
     const op = this.#start(scriptName(), request, [
       { id: 'register:answered', type: 'afterLlmCall', handler: answered },
-      { id: 'register:failed', type: 'onLlmCallError', handler: answered },
+      {
+        id: 'register:failed',
+        type: 'onLlmCallError',
+        handler: () => {
+          answered({})
+          run.failed = true
+        },
+      },
     ])
-    const run: Run = { op, said: [], ids: new Set(ids), usedAt: Date.now(), waiting: 0 }
+    const run: Run = { op, said: [], ids: new Set(ids), usedAt: Date.now(), waiting: 0, failed: false }
     this.#open.add(run)
     return run
   }
@@ -133,9 +141,9 @@ function saidBy({ messages, input, prompt, contents }: LlmRequest): readonly unk
 }
 
 /** A history is not written out for it: what an agent says again are mostly the same texts, which cost nothing to compare. */
-function goesOn(said: readonly unknown[], before: readonly unknown[]): boolean {
-  const isLonger = before.length > 0 && said.length > before.length
-  return isLonger && before.every((item, index) => isSame(said[index], item, 0))
+function goesOn(said: readonly unknown[], { said: before, failed }: Pick<Run, 'said' | 'failed'>): boolean {
+  const isLonger = said.length > before.length || (failed && said.length === before.length)
+  return before.length > 0 && isLonger && before.every((item, index) => isSame(said[index], item, 0))
 }
 
 const MAX_DEPTH = 100
