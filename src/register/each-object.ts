@@ -15,15 +15,6 @@ export type Attach = (exports: Loaded['exports'], to: Attaching) => Loaded['expo
 
 type Client = Record<string, (...args: unknown[]) => unknown>
 
-/** The clients of a class, each when it makes its first request: it is then that it is what it will be. */
-function eachClient(
-  className: string,
-  observe: (client: Client, to: Attaching) => unknown,
-  seen = new WeakSet<Client>(),
-): Attach {
-  return eachCalled(className, ['post'], observe, seen)
-}
-
 /** The objects of a class, each when one of these methods of it is called for the first time. */
 export function eachCalled(
   className: string,
@@ -126,7 +117,8 @@ export function eachClientAndRunner(
         return made
       }
     }
-    eachClient(className, observed, seen)({ [className]: { prototype } }, to)
+    // At its first request it is what it will be.
+    eachCalled(className, ['post'], observed, seen)({ [className]: { prototype } }, to)
     known.add(prototype)
     return undefined
   }

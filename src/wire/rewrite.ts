@@ -48,7 +48,7 @@ function keeping(
   if (shares === undefined) return undefined
   const made: Loose[] = pieces.flatMap((piece, index) => {
     const [was, now] = [told(said[index]), told(shares[index])]
-    if (same(was, now)) return [piece]
+    if (sameJson(was, now)) return [piece]
     if (Object.keys(now).length === 0) return []
     const again = TEXTS.flatMap((field) => (was[field] === now[field] ? [] : (SAYING_AGAIN[field] ?? [])))
     return [changed(piece, written(was), written(now), again)]
@@ -62,7 +62,7 @@ function keeping(
     made.push(...written({ toolCalls }))
   }
   const about = before.content === message.content ? reply : (withoutText?.(reply) ?? reply)
-  if (same(headOf(before), headOf(message))) return put(about, made)
+  if (sameJson(headOf(before), headOf(message))) return put(about, made)
   const [was, now] = [before, message].map((response) => put(format.write({ response }, request), []))
   return put(patched(put(about, []), was, now) as Loose, made)
 }
@@ -105,7 +105,7 @@ function without(piece: Loose, keys: readonly string[]): Loose {
 
 /** What differs between two is made to differ in a third. */
 function patched(raw: unknown, was: unknown, now: unknown): unknown {
-  if (same(was, now)) return raw
+  if (sameJson(was, now)) return raw
   if (Array.isArray(raw) && Array.isArray(was) && Array.isArray(now)) {
     const alike = raw.length === was.length && was.length === now.length
     return alike ? raw.map((one, index) => patched(one, was[index], now[index])) : now
@@ -137,7 +137,7 @@ function sharesOf(
   const runs = message.providerToolCalls ?? []
   const samePlaces = parts.length === (before.parts ?? []).length
   const known = before.providerToolCalls ?? []
-  const unchanged = same(known, runs)
+  const unchanged = sameJson(known, runs)
   if (!samePlaces || !(unchanged || runs.every((run) => isOneOf(run, known)))) return undefined
   return said.map((one, index) => {
     const [content, reasoning, refusal] = texts.map((shares) => shares[index])
@@ -176,7 +176,7 @@ function runShare(
   const { result, error, success } = now
   const ended = run.result !== undefined || run.error !== undefined
   const outcome = ended ? present({ result, error, success }) : present({ success: run.success })
-  return [{ ...asked, args: same(run.args, was?.args) ? now.args : run.args, ...outcome }]
+  return [{ ...asked, args: sameJson(run.args, was?.args) ? now.args : run.args, ...outcome }]
 }
 
 /** Texts before and behind the place that was changed stay; those in it become one. */
@@ -246,15 +246,15 @@ function saysTheSame(made: LlmResponse, message: LlmResponse): boolean {
       toolCalls: toolCalls?.map((call) => [call.toolCallId, call.apiName, argumentsText(call)]),
     }),
   })
-  return same(whole(made), whole(message))
+  return sameJson(whole(made), whole(message))
 }
 
 /** As JSON says it: what is undefined is not there. */
-function same(a: unknown, b: unknown): boolean {
+export function sameJson(a: unknown, b: unknown): boolean {
   if (a === b) return true
   if (Array.isArray(a) && Array.isArray(b)) {
-    return a.length === b.length && a.every((one, index) => same(one, b[index]))
+    return a.length === b.length && a.every((one, index) => sameJson(one, b[index]))
   }
   if (!isRecord(a) || !isRecord(b)) return false
-  return [...new Set([...Object.keys(a), ...Object.keys(b)])].every((key) => same(a[key], b[key]))
+  return [...new Set([...Object.keys(a), ...Object.keys(b)])].every((key) => sameJson(a[key], b[key]))
 }

@@ -1,7 +1,7 @@
-import { isDeepStrictEqual } from 'node:util'
 import type { LlmResponse, ToolCallRequest } from '../../hooks/index.ts'
 import { defined, isRecord } from '../../internal/objects.ts'
 import { asObject, asObjects, type Loose } from '../../wire/reading.ts'
+import { sameJson } from '../../wire/rewrite.ts'
 import type { LcMessage, LcMessages } from './lang-chain.ts'
 import { aiMessage, readReply, thoughtIn } from './messages.ts'
 
@@ -80,7 +80,7 @@ function callIn(block: Loose, before: LlmResponse, calls: Calls): Loose[] {
   if (was === undefined) return [block]
   const now = calls.get(was.toolCallId)
   if (now === undefined) return []
-  return isDeepStrictEqual(was, now) ? [block] : [asChanged(block, now)]
+  return sameJson(was, now) ? [block] : [asChanged(block, now)]
 }
 
 const ARGUMENTS = ['input', 'args', 'arguments'] as const
