@@ -4,6 +4,7 @@ import { AIMessage, type BaseMessage, HumanMessage } from '@langchain/core/messa
 import { fakeModel } from '@langchain/core/testing'
 import { Command, MemorySaver, MessagesAnnotation, START, StateGraph } from '@langchain/langgraph'
 import { createApprovals, memoryStore } from 'hookspan/approval'
+import { deny } from 'hookspan/gates'
 import { hookspanCallbacks, hookspanMiddleware } from 'hookspan/langchain'
 import { requireHuman, toolPolicy } from 'hookspan/policies'
 import {
@@ -127,6 +128,37 @@ describe.each(ENDS)('a run that ends by %s', (_, others, recursionLimit, why) =>
     ])
     expect(dispatcher.stats().operations).toBe(0)
   })
+})
+
+it('a gate that refuses the result of an agent that jumps to its end refuses it to the tool that called it', async () => {
+  const { dispatcher, events } = dispatcherWith({
+    id: 'no',
+    point: 'beforeComplete',
+    decide: ({ agentName }) => (agentName === 'worker' ? deny('Nobody has read it.') : undefined),
+  })
+  const worker = createAgent({
+    model: searchesOn(),
+    tools: [search],
+    middleware: [
+      hookspanMiddleware({ dispatcher, agentName: 'worker' }),
+      modelCallLimitMiddleware({ runLimit: 2 }),
+    ],
+  })
+  const ask = tool(async () => (await worker.invoke(hi)).messages.at(-1)?.text ?? '', {
+    name: 'ask',
+    description: 'Asks.',
+    schema: z.object({}),
+  })
+  await createAgent({
+    model: fakeModel()
+      .respondWithTools([{ name: 'ask', args: {}, id: '1' }])
+      .respond(new AIMessage('done')),
+    tools: [ask],
+    middleware: [hookspanMiddleware({ dispatcher, agentName: 'main' })],
+  }).invoke(hi)
+  await dispatcher.drain()
+  const failed = findAll(events, 'onToolCallError').filter(({ apiName }) => apiName === 'ask')
+  expect(failed).toMatchObject([{ errorMessage: expect.stringContaining('Nobody has read it.') }])
 })
 
 async function untilNone(dispatcher: ReturnType<typeof dispatcherWith>['dispatcher'], left = 0) {

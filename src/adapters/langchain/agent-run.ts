@@ -34,7 +34,10 @@ export async function withinTool(
   if (site !== undefined) begunIn.set(site, begun)
   try {
     const result = await body()
-    for (const run of begun) await run.over('done', {})
+    for (const run of begun) {
+      const refusal = await run.over('done', {})
+      if (refusal !== undefined) throw refusal
+    }
     return result
   } catch (error) {
     for (const run of begun) await run.over(isInterrupt(error) ? 'waits' : 'failed', { error })
