@@ -100,8 +100,8 @@ export async function runAgent(
   const spending = new Spending(limits, saved?.spending)
   const children: Record<string, SavedRun> = {}
   const left = new Map(Object.entries(saved?.children ?? {}).map(([key, child]) => [child, key]))
-  /** Those that were parked in this process. */
-  const waiting: (() => Promise<unknown>)[] = []
+  /** Those that were parked in this process: what ends them. */
+  const waiting = new Map<string, () => Promise<unknown>>()
   /** An abort ends their call at once, and them a moment later. */
   const running = new Map<string, Promise<unknown>>()
   const subAgents = (agent.subAgents ?? []).map((subAgent) =>
@@ -114,15 +114,16 @@ export async function runAgent(
       const id = checkpoint && before === undefined && { operationId: childIdOf(op, key) }
       // One that waited while the run was stopped is to end, too.
       const over = before !== undefined && op.stopRequested && { signal: AbortSignal.abort() }
-      const runs = runAgent(shared, { agent: child, prompt: instruction, parent, ...id, ...over }, context)
-      running.set(key, runs)
-      const run = await runs.finally(() => running.delete(key))
-      if (run.state !== undefined) {
+      const begun = runAgent(shared, { agent: child, prompt: instruction, parent, ...id, ...over }, context)
+      const runs = begun.then((run) => {
+        if (run.state === undefined) return run
         children[key] = run.state
         const ended = { agent: child, prompt: '', parent, signal: AbortSignal.abort() }
-        waiting.push(() => runAgent(shared, ended, { ...context, saved: run.state }))
-      }
-      return run
+        waiting.set(key, () => runAgent(shared, ended, { ...context, saved: run.state }))
+        return run
+      })
+      running.set(key, runs)
+      return await runs.finally(() => running.delete(key))
     }),
   )
   const toolbox = new Toolbox(
@@ -160,13 +161,16 @@ export async function runAgent(
   }
   const endChild = async (key: string) => {
     await Promise.allSettled([running.get(key)])
+    const end = waiting.get(key)
+    waiting.delete(key)
+    await end?.()
     const which = [...left].filter(([, its]) => its === key)
     for (const [child] of which) left.delete(child)
     await endSaved(which)
   }
   const endChildren = async () => {
     await Promise.allSettled(running.values())
-    for (const end of waiting) await end()
+    for (const end of waiting.values()) await end()
     await endSaved(left)
   }
   const loop = async () => {

@@ -29,6 +29,25 @@ const FOUND: [AgentPlan, LifePlan[]][] = [
   [{ steps: [[asks('asks_later'), plain()]] }, [{ end: 'is aborted', moment: 14 }]],
   // Not saved while a call waited: its span ended twice.
   [{ steps: [[asks('asks_later'), plain()]] }, [{ end: 'cannot save', moment: 7 }]],
+  // Aborted while the run of a sub-agent was parked: it was saved as one that waits, and ended after its call.
+  [
+    {
+      steps: [
+        [
+          plain(),
+          agent(
+            [agent([plain(), asks('asks')]), { kind: 'asks', turns: 1 }, plain()],
+            [agent([plain(), asks('asks_later'), plain(1)]), plain()],
+          ),
+        ],
+      ],
+    },
+    [
+      { end: 'dies', moment: 47 },
+      { end: 'dies', moment: 36 },
+      { end: 'is aborted', moment: 29 },
+    ],
+  ],
 ]
 
 const ENDS = [
