@@ -56,8 +56,8 @@ export class SpanInstrument implements Instrument {
       above.span.setAttributes(attributes)
       // The run may know a better name of the agent than who calls it.
       if (info.agentName !== undefined) above.span.updateName(name)
-      const { span, context, clock, keep } = above
-      const scope = new SpanScope(this.#shared, activity, info, span, context, clock, keep, false)
+      const { span, parentContext, clock, keep } = above
+      const scope = new SpanScope(this.#shared, activity, info, span, parentContext, clock, keep, false)
       return wentOn ? scope : withNotesBefore(scope)
     }
     const clock = above?.clock ?? new SpanClock()

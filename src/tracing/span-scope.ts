@@ -37,7 +37,8 @@ export class SpanScope implements ActivityScope {
   /** On the monotonic clock; not read where nothing measures. */
   readonly #startedAt: number
   readonly #clock: SpanClock
-  readonly #parentContext: Context
+  /** What the span lies below. */
+  readonly parentContext: Context
   /** The run's own, with all that lies below it. */
   readonly keep: RunKeep
   /** For the call of an agent: the operation that goes on in its span. */
@@ -63,7 +64,7 @@ export class SpanScope implements ActivityScope {
     this.#ownsSpan = ownsSpan
     this.keep = keep
     keep.begun(activity)
-    this.#parentContext = parentContext
+    this.parentContext = parentContext
   }
 
   get traceparent(): string {
@@ -71,7 +72,7 @@ export class SpanScope implements ActivityScope {
   }
 
   get parentTraceparent(): string | undefined {
-    const above = trace.getSpanContext(this.#parentContext)
+    const above = trace.getSpanContext(this.parentContext)
     return above && formatTraceparent(above)
   }
 

@@ -48,6 +48,16 @@ const FOUND: [AgentPlan, LifePlan[]][] = [
       { end: 'is aborted', moment: 29 },
     ],
   ],
+  // Dead between the end of a sub-agent and that of its call: whoever ended the run had the sub-agent's span below itself.
+  [
+    {
+      steps: [[agent(), agent([plain(), agent(), agent([plain()])]), plain()], [plain()]],
+    },
+    [
+      { end: 'dies', moment: 50 },
+      { end: 'cannot save', moment: 0 },
+    ],
+  ],
 ]
 
 const ENDS = [

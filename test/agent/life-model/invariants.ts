@@ -114,8 +114,8 @@ function expectSpans({ lives }: World): void {
   const exported = lines.filter(({ at }) => at === 'end')
   const ids = exported.map(({ spanId }) => spanId)
   expect(exported.filter(({ spanId }) => spanId === root.spanId).at(-1)?.pid).toBe(lives.length - 1)
-  for (const { number, plan, spans } of lives) {
-    if (plan?.end === 'dies') continue
+  for (const { number, killed, spans } of lives) {
+    if (killed) continue
     const ended = new Set(ids)
     for (const { at, spanId, name } of spans) {
       if (at === 'start' && !ended.has(spanId)) expect([number, name]).toEqual([number, 'ended'])

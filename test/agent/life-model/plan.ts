@@ -28,6 +28,8 @@ export interface AgentPlan {
 export interface LifePlan {
   readonly end: 'dies' | 'is aborted' | 'cannot save'
   readonly moment: number
+  /** Dies so many moments after it. */
+  readonly dies?: number | undefined
 }
 
 const turns = fc.nat({ max: 3 })
@@ -58,6 +60,7 @@ export const livesPlan: fc.Arbitrary<LifePlan[]> = fc.array(
   fc.record({
     end: fc.constantFrom('dies', 'dies', 'dies', 'is aborted', 'cannot save'),
     moment: fc.nat({ max: 60 }),
+    dies: fc.option(fc.nat({ max: 15 }), { freq: 3, nil: undefined }),
   }),
   { maxLength: 6, size: 'max' },
 )

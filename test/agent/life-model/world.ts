@@ -22,6 +22,8 @@ export interface Life {
   readonly controller: AbortController
   moments: number
   dead: boolean
+  /** Before its part of the run had ended. */
+  killed: boolean
   /** Aborted while a tool, a model, a gate or a human was at work. */
   abortedBefore: boolean
   /** Told to whoever waits for its end. */
@@ -76,6 +78,7 @@ export class World {
       controller: new AbortController(),
       moments: 0,
       dead: false,
+      killed: false,
       abortedBefore: false,
       died: Promise.withResolvers(),
       events: [],
@@ -99,14 +102,20 @@ export class World {
   async #moment(life: Life, what: string): Promise<void> {
     if (life.dead) return never()
     const { plan } = life
-    if (plan?.moment !== life.moments++) return
+    const moment = life.moments++
+    if (plan?.dies !== undefined && moment === plan.moment + 1 + plan.dies) return this.#dies(life)
+    if (plan?.moment !== moment) return
     this.#tally(`${plan.end} ${what}`)
     if (plan.end === 'is aborted') {
       life.controller.abort()
       life.abortedBefore = !/record|release|claim/.test(what)
     }
-    if (plan.end !== 'dies') return
+    if (plan.end === 'dies') return this.#dies(life)
+  }
+
+  #dies(life: Life): Promise<never> {
     life.dead = true
+    life.killed = true
     life.died.resolve('died')
     return never()
   }
