@@ -452,6 +452,44 @@ describe('one mock, one gate, one approval', () => {
     expect(dispatcher.stats().operations).toBe(0)
   })
 
+  /** Defined by a provider, and not run by it: a shell, an editor, a computer. */
+  const shell = (execute?: (input: unknown) => unknown) =>
+    ai.tool({
+      type: 'provider',
+      id: 'anthropic.bash',
+      isProviderExecuted: false,
+      args: {},
+      inputSchema: z.object({ command: z.string() }),
+      execute,
+    } as never)
+
+  it('a tool that a provider defines and that runs here parks the run for a human', async () => {
+    const { dispatcher } = dispatcherWith(requireHuman({ match: ['bash'] }))
+    dispatcher.use({ name: 'park', approver: { requestApproval: async () => ({ decision: 'park' }) } })
+    const { generateText, streamText } = observeAISDK(ai, { dispatcher })
+    const execute = vi.fn()
+    const given = () => ({
+      model: says([call('bash', { command: 'rm' })]),
+      tools: { bash: shell(execute) },
+      prompt: 'go',
+      ...five,
+    })
+    const streamed = streamText(given())
+    await streamed.consumeStream()
+    for (const result of [await generateText(given()), streamed])
+      expect(await parkedRun(result)).toMatchObject({ waitingFor: 'human', waiting: [{ apiName: 'bash' }] })
+    expect(execute).not.toHaveBeenCalled()
+  })
+
+  it('a tool that a provider defines and that the client runs is decided on', async () => {
+    const { dispatcher } = dispatcherWith(toolPolicy({ deny: ['bash'] }))
+    const model = says([call('bash', { command: 'rm' })], [text('done')])
+    const { generateText } = observeAISDK(ai, { dispatcher })
+    const result = await generateText({ model, tools: { bash: shell() }, prompt: 'go', ...five })
+    expect(result.text).toBe('done')
+    expect(toldTo(model)).toContain('denied')
+  })
+
   it('a policy denies by name, in a stream, too', async () => {
     const { dispatcher, events } = dispatcherWith(toolPolicy({ deny: ['search'] }))
     const { search, execute } = searchTool()

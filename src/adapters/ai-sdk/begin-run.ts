@@ -1,6 +1,6 @@
 import { defined, isRecord } from '../../internal/objects.ts'
 import { ObservedRun, type RunHost, type SaidOfRun } from '../sdk-run/observed-run.ts'
-import type { SdkArguments, SdkTool } from './sdk.ts'
+import { ranByProvider, type SdkArguments, type SdkTool } from './sdk.ts'
 
 /** What the functions were observed with. */
 export interface Host extends RunHost {
@@ -19,7 +19,7 @@ export function beginRun(host: Host, args: SdkArguments, name?: string): Observe
   try {
     run.assertInReach(
       toolsOf(args)
-        .filter(([, tool]) => tool.type === 'provider' && tool.execute === undefined)
+        .filter(([, tool]) => ranByProvider(tool))
         .map(([tool]) => ({ name: tool, ranBy: 'provider' })),
     )
   } catch (error) {

@@ -9,15 +9,16 @@ import type { SafeToolCall } from '../safe/tool-call.ts'
 import type { ObservedRun } from '../sdk-run/observed-run.ts'
 import { performTool, type ToldModel } from './perform-tool.ts'
 import type { RefusedCall } from './resumed-messages.ts'
-import type {
-  ApprovalOptions,
-  ApprovalStatus,
-  ApproveAny,
-  LocalCaller,
-  SdkArguments,
-  SdkTool,
-  SdkTools,
-  ToolOptions,
+import {
+  type ApprovalOptions,
+  type ApprovalStatus,
+  type ApproveAny,
+  type LocalCaller,
+  ranByProvider,
+  type SdkArguments,
+  type SdkTool,
+  type SdkTools,
+  type ToolOptions,
 } from './sdk.ts'
 
 /** Whose tool is at work. */
@@ -90,7 +91,7 @@ export class ObservedTools {
     if (typeof toolApproval === 'function') return this.#approveAny(toolApproval as ApproveAny)
     const own = isRecord(toolApproval) ? toolApproval : {}
     const entries = Object.entries(this.#originals)
-      .filter(([, tool]) => isRecord(tool) && tool.type !== 'provider')
+      .filter(([, tool]) => isRecord(tool) && !ranByProvider(tool))
       .map(([name, tool]) => {
         const theirs = Object.hasOwn(own, name) ? own[name] : undefined
         return [name, this.#approveOne(name, tool, theirs)]

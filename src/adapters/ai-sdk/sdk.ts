@@ -9,12 +9,19 @@ export interface SdkTool {
   execute?: (input: unknown, options: ToolOptions) => unknown
   readonly needsApproval?: unknown
   readonly type?: string
+  /** Of one that a provider defines: whether it runs it, too. */
+  readonly isProviderExecuted?: boolean
   readonly description?: unknown
   readonly inputSchema?: unknown
   readonly outputSchema?: unknown
   readonly experimental_toolCaller?: unknown
   /** What the model is told of its output. */
   readonly toModelOutput?: (asked: ModelOutputAsked) => unknown
+}
+
+/** A provider defines tools that are run here, too, by their `execute` or by the client: shells, editors, computers. */
+export function ranByProvider({ type, isProviderExecuted, execute }: SdkTool): boolean {
+  return type === 'provider' && isProviderExecuted !== false && execute === undefined
 }
 
 export interface ModelOutputAsked {
