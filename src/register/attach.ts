@@ -99,13 +99,20 @@ const ATTACH: Readonly<Record<string, Attach>> = {
       return agent.withConfig({ callbacks: [hookspanCallbacks({ dispatcher })] })
     },
   }),
-  '@google/genai': eachNew('GoogleGenAI', (client, { dispatcher, bounds }) =>
+  '@google/genai': eachNew('GoogleGenAI', (client, { dispatcher, bounds }) => {
     adapter<typeof GoogleGenAI>('google-genai').observeGoogleGenAI(client, {
       dispatcher,
       operationOf: bounds.operationOf,
       agentName: scriptName(),
-    }),
-  ),
+    })
+    const { live } = client as { live?: { connect?: Sdk } }
+    const connect = live?.connect
+    if (live === undefined || connect === undefined) return
+    live.connect = async (...args) => {
+      notAttached(dispatcher, 'a live session of a GoogleGenAI is not attached: hookspan knows its requests.')
+      return connect.apply(live, args)
+    }
+  }),
   '@modelcontextprotocol/sdk/client': eachNew('Client', observeMcpClient),
   '@modelcontextprotocol/sdk/client/index.js': eachNew('Client', observeMcpClient),
   '@modelcontextprotocol/client': eachNew('Client', observeMcpClient),

@@ -5,8 +5,22 @@ export type KnownPackage =
   /** Its exports are handed over once they are there. `replaced`: those of them that the program gets others for. */
   | { readonly how: 'attach'; readonly replaced?: readonly string[] }
   /** Those exports of it run tools where no adapter is. It is said of each that is used, and none is where guards are to hold. */
-  | { readonly how: 'refuse'; readonly replaced: readonly string[]; readonly instead: string }
+  | {
+      readonly how: 'refuse'
+      readonly replaced: readonly string[]
+      /** Functions of them that make one, too. */
+      readonly makers?: readonly string[]
+      readonly instead: string
+    }
   | { readonly how: 'tell'; readonly instead: string }
+
+/** Over a socket a model is asked, and says which tools it wants, where no client is asked for a reply. */
+const socket = (name: string): KnownPackage => ({
+  how: 'refuse',
+  replaced: [name],
+  makers: ['create', 'azure'],
+  instead: 'hookspan knows the requests of a client',
+})
 
 /** By what a program writes to load them. */
 export const PACKAGES: Readonly<Record<string, KnownPackage>> = {
@@ -18,6 +32,15 @@ export const PACKAGES: Readonly<Record<string, KnownPackage>> = {
     replaced: ['DecisionsToolRunner'],
     instead: 'hookspan does not know decisions',
   },
+  'openai/resources/responses/ws': socket('ResponsesWS'),
+  'openai/resources/beta/responses/ws': socket('ResponsesWS'),
+  'openai/realtime/ws': socket('OpenAIRealtimeWS'),
+  'openai/realtime/websocket': socket('OpenAIRealtimeWebSocket'),
+  'openai/beta/realtime/ws': socket('OpenAIRealtimeWS'),
+  'openai/beta/realtime/websocket': socket('OpenAIRealtimeWebSocket'),
+  'openai/resources/live/ws': socket('LiveWS'),
+  'openai/resources/live/sideband/ws': socket('SidebandWS'),
+  'openai/resources/live/forks/ws': socket('ForksWS'),
   '@anthropic-ai/sdk': { how: 'attach' },
   '@anthropic-ai/sdk/client': { how: 'attach' },
   '@anthropic-ai/sdk/helpers/beta/environments': {

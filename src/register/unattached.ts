@@ -53,7 +53,7 @@ type Callable = (new (...args: unknown[]) => object) & ((...args: unknown[]) => 
 /** What runs tools past all that hookspan has is told when it is used, and not used where guards are to hold. */
 export function refused(
   name: string,
-  { replaced, instead }: Extract<KnownPackage, { how: 'refuse' }>,
+  { replaced, makers = [], instead }: Extract<KnownPackage, { how: 'refuse' }>,
   exports: Loaded['exports'],
   dispatcher: HookDispatcher,
 ): Loaded['exports'] {
@@ -70,6 +70,14 @@ export function refused(
       apply(...args) {
         use()
         return Reflect.apply(...args)
+      },
+      get(...args) {
+        const value = Reflect.get(...args)
+        if (typeof value !== 'function' || !makers.includes(String(args[1]))) return value
+        return (...given: unknown[]) => {
+          use()
+          return value.apply(own, given)
+        }
       },
     })
     return [one, guarded]

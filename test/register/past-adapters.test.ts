@@ -26,15 +26,21 @@ it.each([
   ['past/realtime.mjs', 'RealtimeSession'],
   ['past/computer.mjs', 'the computer'],
   ['past/environment-worker.mjs', 'EnvironmentWorker'],
+  ['past/socket.mjs', 'ResponsesWS'],
+  ['past/socket.mjs', 'OpenAIRealtimeWS'],
+  ['past/socket.mjs', 'OpenAIRealtimeWebSocket'],
+  ['past/socket.mjs', 'LiveWS'],
+  ['past/socket.mjs', 'a live session'],
 ])(
-  'keeps what runs tools past all adapters from a program with guards, and tells of it in others: %s',
+  'keeps what runs tools past all adapters from a program with guards, and tells of it in others: %s, %s',
   async (file, name) => {
     const env = programEnv('http://127.0.0.1:9/v1', 'http://127.0.0.1:9')
-    const bare = await registered(at(file), { env })
+    const args = [name]
+    const bare = await registered(at(file), { env, args })
     expect({ code: bare.code, stdout: bare.stdout }, bare.stderr).toEqual({ code: 0, stdout: 'made\n' })
     expect(bare.stderr).toMatch(new RegExp(`hookspan: ${name} of .* is not attached: hookspan `))
 
-    const held = await registered(at(file), { env, cwd: guarded() })
+    const held = await registered(at(file), { env, args, cwd: guarded() })
     expect({ code: held.code, stdout: held.stdout }, held.stderr).toEqual({ code: 1, stdout: '' })
     expect(held.stderr).toMatch(new RegExp(`${name} of .* Gate "no-wiping" decides of hookspan.config`))
   },
