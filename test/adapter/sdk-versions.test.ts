@@ -101,7 +101,12 @@ const make = (name) => durableAgent({ name, agent: async () => {}, dispatcher })
 make('one'), make('other')`
 
 it.each([
-  ['@restatedev/restate-sdk', '3.0.0', 'restate', 'exports.workflow = (definition) => definition'],
+  [
+    '@restatedev/restate-sdk',
+    '3.0.0',
+    'restate',
+    'exports.workflow = (definition) => definition; exports.handlers = { workflow: { workflow: (options, run) => run } }',
+  ],
   [
     '@dbos-inc/dbos-sdk',
     '4.9.0',

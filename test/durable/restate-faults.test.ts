@@ -36,6 +36,21 @@ it('says that other code goes on with a loop, keeps the run, and ends it once it
   await scene.close()
 })
 
+it('runs nothing where it is reached by request and response, says why, and goes on once it is served otherwise', async () => {
+  const scene = await RestateScene.open(restate.server)
+  await scene.start({ REQUEST_RESPONSE: 'yes' })
+  const id = await scene.begin('run-7')
+  expect(await failureOf(id)).toMatch(/by request and response.*`bidirectional` is true/s)
+  expect(scene.lines.filter((line) => 'tool' in line)).toEqual([])
+  await scene.worker.kill()
+  await scene.start()
+  await scene.parked(id)
+  await scene.answer()
+  const ended = await scene.output<Ended>('run-7')
+  expect(toldBy(ended).replace('noted: ', '')).toBe('pay done | write done | note done | delete done')
+  await scene.close()
+})
+
 it('says that a tool of an agent is gone, keeps the run, and ends it once its code is back', async () => {
   const scene = await RestateScene.open(restate.server, 'agent')
   await scene.start()

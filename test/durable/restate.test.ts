@@ -88,6 +88,33 @@ describe.each(['agent', 'loop'])('a durable %s', (what) => {
     await scene.close()
   })
 
+  // After a second of it Restate asks for a suspension where a service does not say otherwise: what is kept next is not what it ends with.
+  it('is told what came of a tool that takes longer than another one beside it, and than nothing may happen', async () => {
+    const scene = await RestateScene.open(restate.server, what)
+    await scene.start({ TOOL_MS: '2000', SLOW: 'write' })
+    await scene.parked(await scene.begin('run-8'))
+    await scene.answer()
+    const { content, value } = await scene.output<{ content?: string; value?: string }>('run-8')
+    const told = content ?? value ?? ''
+    expect(told.replace('noted: ', '')).toBe('pay done | write done | note done | delete done')
+    expectHeld(expect, { lines: scene.lines, operationId: 'run-8', told, kills: 0 })
+    await scene.close()
+  })
+
+  it('is in no process as soon as it waits for a human', async () => {
+    const scene = await RestateScene.open(restate.server, what)
+    await scene.start()
+    const id = await scene.begin('run-9')
+    await scene.parked(id)
+    await until('a run that is suspended', async () => {
+      const [row] = await restate.server.query(`SELECT status FROM sys_invocation WHERE id = '${id}'`)
+      return row?.status === 'suspended' ? true : undefined
+    })
+    await scene.answer()
+    expect((await scene.output<{ reason: string }>('run-9')).reason).toBe('done')
+    await scene.close()
+  })
+
   it('finds the answer that nobody told Restate of', async () => {
     const scene = await RestateScene.open(restate.server, what)
     await scene.start()

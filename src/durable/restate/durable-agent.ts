@@ -5,6 +5,7 @@ import { DURABLE_FIELDS, type DurableAgentOptions } from '../options.ts'
 import { DurableRuns } from '../runs.ts'
 import { answerTo, restateEngine } from './engine.ts'
 import { type RestateContext, restateSdk } from './peer.ts'
+import { Streaming } from './streaming.ts'
 
 export interface RestateAgentOptions extends DurableAgentOptions {
   /**
@@ -48,13 +49,25 @@ export function durableAgent(options: RestateAgentOptions): RestateWorkflow {
   const runs = DurableRuns.of(options, FIELDS, tellOf)
   const { name, segmentTimeoutMs = HOUR_MS } = options
   const sdk = enginePeer('@restatedev/restate-sdk', 'hookspan/restate', restateSdk)
-  const run = (ctx: RestateContext, input: unknown) => runs.run(restateEngine(sdk, ctx), ctx.key, input)
+  const streaming = new Streaming()
+  const run = sdk.handlers.workflow.workflow(
+    { hooks: [streaming.hook] },
+    async (ctx: RestateContext, input: unknown) => {
+      streaming.assert()
+      return runs.run(restateEngine(sdk, ctx, streaming), ctx.key, input)
+    },
+  )
   const answered = async (ctx: RestateContext, { requestId }: { requestId: string }): Promise<void> => {
     const promise = ctx.promise(answerTo(requestId))
     // Told before: by another channel, or at another attempt.
     if ((await promise.peek()) === undefined) await promise.resolve(true)
   }
-  const settings = { abortTimeout: segmentTimeoutMs, asTerminalError: () => undefined }
+  const settings = {
+    // Restate asks for a suspension then: the next thing that is kept ends the attempt, and with it the tools at work beside it.
+    inactivityTimeout: segmentTimeoutMs,
+    abortTimeout: segmentTimeoutMs,
+    asTerminalError: () => undefined,
+  }
   return sdk.workflow({ name, handlers: { run, answered }, options: settings }) as RestateWorkflow
 }
 

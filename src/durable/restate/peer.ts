@@ -11,6 +11,14 @@ export interface RestateSdk {
     readonly handlers: Readonly<Record<string, (ctx: never, input: never) => Promise<unknown>>>
     readonly options?: object
   }): unknown
+  readonly handlers: {
+    readonly workflow: {
+      workflow<A extends unknown[], T>(
+        options: { readonly hooks: readonly unknown[] },
+        handler: (...args: A) => Promise<T>,
+      ): (...args: A) => Promise<T>
+    }
+  }
   readonly TerminalError: new (message: string, options: { errorCode: number; cause: unknown }) => Error
   readonly RestatePromise: { race(promises: readonly RestatePromise[]): RestatePromise }
 }
@@ -28,6 +36,8 @@ export interface RestateContext {
     resolve(value: unknown): Promise<void>
   }
   request(): { readonly attemptCompletedSignal: AbortSignal }
+  /** The SDK's own: what it does when Restate closes the request. Without it Restate is waited for. */
+  readonly coreVm?: { notify_input_closed?(): void }
 }
 
 /**

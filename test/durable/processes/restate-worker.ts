@@ -1,4 +1,6 @@
 /** `restate-worker.ts FOLDER PORT INGRESS NAME [WHAT]`: serves the agent of the scenario. Nothing in it knows that it may be killed. */
+import { once } from 'node:events'
+import { createServer } from 'node:http2'
 import { durableAgent } from 'hookspan/restate'
 import type { Untyped } from '../../sdks/support/sdks.ts'
 import { scenario, shop, shopLoop, shopModel } from '../support/scenario.ts'
@@ -36,9 +38,8 @@ const agent =
         agent: { ...shop(scene), ...(MAX_COST_USD !== undefined && { maxCostUsd: Number(MAX_COST_USD) }) },
         client: shopModel(scene.say),
       })
-await restate.serve({
+const endpoint = {
   services: [agent],
-  port: Number(port),
   defaultServiceOptions: {
     hooks: [
       () => ({
@@ -52,5 +53,10 @@ await restate.serve({
       }),
     ],
   },
-})
+}
+if (process.env.REQUEST_RESPONSE === undefined) await restate.serve({ ...endpoint, port: Number(port) })
+else {
+  const handler = restate.createEndpointHandler({ ...endpoint, bidirectional: false })
+  await once(createServer(handler).listen(Number(port)), 'listening')
+}
 scene.say({ mark: 'up' })

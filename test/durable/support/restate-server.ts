@@ -48,6 +48,9 @@ bind-port = ${admin}
 [ingress]
 bind-port = ${ingress}
 
+[worker.invoker]
+inactivity-timeout = "1s"
+
 [default-retry-policy]
 initial-interval = "50ms"
 max-interval = "200ms"

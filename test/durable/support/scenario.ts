@@ -113,10 +113,11 @@ export const asks: Gate = {
   decide: ({ apiName }) => (asksAbout.includes(apiName ?? '') ? requireApproval() : undefined),
 }
 
-/** Takes `TOOL_MS`, so that there is something to be killed in; with `TOOLS_UNTIL`, until there is that file. */
-async function works(): Promise<void> {
-  const { TOOL_MS = '0', TOOLS_UNTIL } = process.env
-  if (Number(TOOL_MS) > 0) await new Promise((resolve) => setTimeout(resolve, Number(TOOL_MS)))
+/** Takes `TOOL_MS`, so that there is something to be killed in, `SLOW` twice as long; with `TOOLS_UNTIL`, until there is that file. */
+async function works(name: string): Promise<void> {
+  const { TOOL_MS = '0', SLOW, TOOLS_UNTIL } = process.env
+  const ms = Number(TOOL_MS) * (name === SLOW ? 2 : 1)
+  if (ms > 0) await new Promise((resolve) => setTimeout(resolve, ms))
   while (TOOLS_UNTIL !== undefined && !existsSync(TOOLS_UNTIL))
     await new Promise((resolve) => setTimeout(resolve, 20))
 }
@@ -129,7 +130,7 @@ export function toolsOf({ folder, say }: Pick<Scenario, 'folder' | 'say'>) {
     name,
     execute: async (_args, { idempotencyKey }) => {
       say({ tool: name, phase: 'begin', key: idempotencyKey })
-      await works()
+      await works(name)
       say({ tool: name, phase: 'end', key: idempotencyKey })
       return `${name} done${extra}`
     },
@@ -145,7 +146,7 @@ export function toolsOf({ folder, say }: Pick<Scenario, 'folder' | 'say'>) {
         writeFileSync(receipt, idempotencyKey)
         say({ mark: `booked ${idempotencyKey}` })
       }
-      await works()
+      await works('pay')
       say({ tool: 'pay', phase: 'end', key: idempotencyKey })
       return 'pay done'
     },
