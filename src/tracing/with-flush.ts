@@ -16,7 +16,10 @@ const FIELDS: Fields<WithFlushOptions> = {
   timeoutMs: a.milliseconds,
 }
 
-/** What the handler gives, once its spans are sent: an async generator stays one, anything else is a promise. */
+/**
+ * What the handler gives, once its spans are sent: an async generator stays one, anything else is a promise. A handler that gives
+ * nothing and answers by a callback, its last argument, gives nothing still, and its spans are sent before that is called.
+ */
 export type Flushed<R> = R extends AsyncGenerator ? R : Promise<Awaited<R>>
 
 const DEFAULT_MS = 1_000
@@ -38,16 +41,30 @@ export function withFlush<A extends unknown[], R>(
   assertFields<WithFlushOptions>(options, FIELDS, 'withFlush()')
   const { tracing, timeoutMs = DEFAULT_MS } = options
   const flush = () => flushWithin(tracing, timeoutMs)
-  return function (this: unknown, ...args: A): Flushed<R> {
+  const wrapped = function (this: unknown, ...args: A): Flushed<R> {
+    let isCalledBack = false
+    const last = args.at(-1)
+    const given =
+      typeof last === 'function'
+        ? args.with(-1, (...answer: unknown[]) => {
+            if (!isCalledBack) return last(...answer)
+            void flush().finally(() => last(...answer))
+          })
+        : args
     let answer: R
     try {
-      answer = handler.apply(this, args)
+      answer = Reflect.apply(handler, this, given)
     } catch (error) {
       return rejected(error, flush) as unknown as Flushed<R>
     }
-    const given = isAsyncGenerator(answer) ? read(answer, flush) : settled(answer, flush)
-    return given as unknown as Flushed<R>
+    // It answers by calling back: a platform would take a promise for the answer.
+    isCalledBack = answer === undefined && given !== args
+    if (isCalledBack) return undefined as unknown as Flushed<R>
+    return (isAsyncGenerator(answer) ? read(answer, flush) : settled(answer, flush)) as unknown as Flushed<R>
   }
+  // Platforms read there whether it is to be given a callback, and Lambda whether it streams.
+  Object.assign(wrapped, handler)
+  return Object.defineProperty(wrapped, 'length', { value: handler.length })
 }
 
 /**

@@ -114,6 +114,35 @@ describe('withFlush', () => {
     }
   })
 
+  describe('where the platform hands a callback to the handler', () => {
+    type Done = (error: unknown, answer?: string) => void
+
+    it('has sent the spans before it is called, and gives nothing that could be taken for the answer', async () => {
+      const handler = (_event: object, done: Done) => void run('a').then(() => done(null, 'answer'))
+      const { promise, resolve } = Promise.withResolvers<string | undefined>()
+      // Lambda on Node 22 takes a promise for the answer, and this one would be `undefined`.
+      const given = withFlush(handler, { tracing })({}, (_error, answer) => resolve(answer))
+      expect(given).toBeUndefined()
+      expect(await promise).toBe('answer')
+      expect(collector.names()).toEqual(['invoke_agent a'])
+    })
+
+    it('gives the promise of a handler that does not call it', async () => {
+      const handler = (_done: Done) => run('a').then(() => 'answer')
+      expect(await withFlush(handler, { tracing })(() => {})).toBe('answer')
+      expect(collector.names()).toEqual(['invoke_agent a'])
+    })
+  })
+
+  it('shows a platform what it reads of the handler: how it is called, and whether it streams', () => {
+    const streams = Symbol.for('aws.lambda.runtime.handler.streaming')
+    const handler = Object.assign((_event: object, _stream: object, _context: object) => {}, {
+      [streams]: 'response',
+    })
+    const wrapped = withFlush(handler, { tracing })
+    expect([wrapped.length, Reflect.get(wrapped, streams)]).toEqual([3, 'response'])
+  })
+
   it('gives the answer in the end also where nobody takes the spans, and keeps them', async () => {
     collector.answerWith('hang')
     const wrapped = withFlush(() => run('a').then(() => 'answer'), { tracing, timeoutMs: 20 })
