@@ -1,3 +1,5 @@
+import { setFlagsFromString } from 'node:v8'
+import { runInNewContext } from 'node:vm'
 import { HookDispatcher } from 'hookspan'
 import { adapterContract } from 'hookspan/adapter/contract'
 import { createApprovals } from 'hookspan/approval'
@@ -10,7 +12,7 @@ import { googleAdkSubject, ScriptedLlm, textOf } from './subjects/google-adk.ts'
 import type { Untyped } from './support/sdks.ts'
 
 const sdk = '@google/adk'
-const { AgentTool, FunctionTool, GOOGLE_SEARCH, InMemoryRunner, LlmAgent, StreamingMode }: Untyped =
+const { AgentTool, BaseLlm, FunctionTool, GOOGLE_SEARCH, InMemoryRunner, LlmAgent, StreamingMode }: Untyped =
   await import(sdk)
 
 const call = (name: string, args: object = { q: 'a' }) => ({ id: `call-${name}`, name, args })
@@ -222,6 +224,80 @@ it('attached twice is refused by the SDK, and disposed of it leaves the agent as
   expect(await run(agent, [plugin])).toBe('two')
   expect(told).toEqual(['start'])
   expect(() => hookspanPlugin({} as never)).toThrow(/dispatcher/)
+})
+
+describe('a server of many requests', () => {
+  /** An agent of the program, and a runner and a plugin for each request. */
+  function serverOf(agent: Untyped) {
+    return (requests: number) =>
+      Promise.all(
+        Array.from({ length: requests }, async () => {
+          const told: string[] = []
+          const dispatcher = new HookDispatcher()
+          const decide = ({ point }: { point: string }) => void told.push(point)
+          dispatcher.use({
+            name: 'g',
+            gates: [{ id: 'g', point: ['beforeLlmCall', 'beforeToolCall'], decide }],
+          })
+          const plugin = hookspanPlugin({ dispatcher })
+          const said = await run(agent, [plugin])
+          return { said, told, plugin }
+        }),
+      )
+  }
+
+  /** It looks twice, whoever else asks it meanwhile. */
+  class LooksTwice extends BaseLlm {
+    constructor() {
+      super({ model: 'contract' })
+    }
+
+    async *generateContentAsync(request: Untyped) {
+      await new Promise((resolve) => setTimeout(resolve, 5))
+      const looks = JSON.stringify(request.contents).split('functionResponse').length - 1
+      const part = looks < 2 ? { functionCall: { name: 'look', args: { q: 'a' } } } : { text: 'done' }
+      yield { content: { role: 'model', parts: [part] } }
+    }
+  }
+  const agentOfAll = () =>
+    new LlmAgent({
+      name: 'support',
+      model: new LooksTwice(),
+      tools: [look(() => 'found')],
+    })
+  const ASKED = ['beforeLlmCall', 'beforeToolCall', 'beforeLlmCall', 'beforeToolCall', 'beforeLlmCall']
+
+  it('has each decided on by its own gates, though all have one agent', async () => {
+    const agent = agentOfAll()
+    const own = Object.getOwnPropertyNames(agent)
+    const serve = serverOf(agent)
+    const served = await serve(4)
+    for (const { said, told } of served) expect({ said, told }).toEqual({ said: 'done', told: ASKED })
+    served[0]?.plugin[Symbol.dispose]()
+    expect((await serve(1))[0]?.told).toEqual(ASKED)
+    expect(Object.getOwnPropertyNames(agent)).not.toEqual(own)
+  })
+
+  it('lets go of each agent and runner, though all have one plugin', async () => {
+    const plugin = hookspanPlugin({ dispatcher: new HookDispatcher() })
+    const made: WeakRef<object>[] = []
+    for (let request = 0; request < 3; request++) {
+      const expert = agentOn([{ content: 'helped' }], [], 'expert')
+      const ask = { toolCalls: [call('expert', { request: 'help' })] }
+      const agent = agentOn([ask, { content: 'done' }], [new AgentTool({ agent: expert })])
+      made.push(new WeakRef(agent), new WeakRef(expert))
+      expect(await run(agent, [plugin])).toBe('done')
+    }
+    setFlagsFromString('--expose-gc')
+    const gc: () => void = runInNewContext('gc')
+    const left = () => {
+      gc()
+      return made.filter((one) => one.deref() !== undefined).length
+    }
+    // But for what the engine still has of the last one.
+    await expect.poll(left, { timeout: 10_000, interval: 20 }).toBeLessThan(3)
+    plugin[Symbol.dispose]()
+  })
 })
 
 it('a call that would wait in another process is refused, and does not run', async () => {

@@ -9,6 +9,7 @@ import { warnOfVersion } from '../peer-range.ts'
 import { isLocked, replace } from '../replace.ts'
 import { relay } from '../sdk-loop/relay.ts'
 import { withOwn } from '../sdk-loop/with-own.ts'
+import { Patches } from '../sdk-run/patches.ts'
 import { unseenTool, warnOfUnseen, withUnseenModel } from '../unseen.ts'
 import {
   type AdkAgent,
@@ -93,10 +94,8 @@ class AdkPlugin {
   readonly #options: HookspanPluginOptions
   /** By the SDK's ids of its invocations. */
   readonly #runs = new Map<string, AgentRun>()
-  readonly #requests = new WeakMap<object, AgentRun>()
-  readonly #models = new WeakMap<object, AdkModel>()
-  /** Of agents whose model is observed. */
-  readonly #undo = new Map<object, () => void>()
+  /** In runners, agents and tools, which may come and go with each request while the plugin stays. */
+  readonly #patches = new Patches()
   #isLeft = false
 
   constructor(options: HookspanPluginOptions) {
@@ -105,8 +104,7 @@ class AdkPlugin {
 
   [Symbol.dispose](): void {
     this.#isLeft = true
-    for (const undo of this.#undo.values()) undo()
-    this.#undo.clear()
+    this.#patches.undoAll()
   }
 
   readonly onUserMessageCallback = async ({
@@ -166,10 +164,10 @@ class AdkPlugin {
   /** Where a plugin before this one answers the run, or fails, the SDK tells no end. */
   #watch(manager: AdkInvocation['pluginManager']): void {
     const own = manager?.runBeforeRunCallback
-    if (manager === undefined || own === undefined || this.#undo.has(manager)) return
+    if (manager === undefined || own === undefined || this.#patches.has(manager)) return
     // It goes without: the run is told to the end where no plugin answers it.
     if (isLocked(manager, 'runBeforeRunCallback')) return
-    const undo = replace(manager, 'runBeforeRunCallback', async (asked) => {
+    this.#patches.replace(manager, 'runBeforeRunCallback', async (asked) => {
       const { invocationId } = asked.invocationContext
       try {
         const answer = await own.call(manager, asked)
@@ -181,7 +179,6 @@ class AdkPlugin {
         throw error
       }
     })
-    this.#undo.set(manager, undo)
   }
 
   #forget(invocationId: string): AgentRun | undefined {
@@ -210,14 +207,14 @@ class AdkPlugin {
   }): Promise<undefined> => {
     const agent = this.#runs.get(invocationContext.invocationId)
     if (agent === undefined) return undefined
-    this.#requests.set(llmRequest, agent)
+    requests.set(llmRequest, agent)
     for (const [name, tool] of Object.entries(llmRequest.toolsDict ?? {})) {
       llmRequest.toolsDict[name] = this.#tool(agent, tool)
     }
     const { agent: asking } = invocationContext
     if (asking === undefined) return undefined
     if (isLocked(asking, 'canonicalModel')) unseenModel(agent, asking)
-    else this.#observeModel(asking)
+    else this.#share(asking, () => ownModel(asking))
     return undefined
   }
 
@@ -229,26 +226,53 @@ class AdkPlugin {
     tool: AdkTool
     toolContext: AdkToolCall['toolContext']
   }): Promise<undefined> => {
-    const agent = this.#runOf(invocationContext)
-    if (agent === undefined || observedTools.has(tool) || this.#undo.has(tool)) return undefined
+    const agent = this.runOf(invocationContext)
+    if (agent === undefined || observedTools.has(tool) || this.#patches.has(tool)) return undefined
     if (isLocked(tool, 'runAsync')) {
       agent.run.assertInReach([unseenTool(tool.name, 'local')])
       warnOfUnseen(`the tool "${tool.name}"`)
       return undefined
     }
-    const own = tool.runAsync
-    const undo = replace(tool, 'runAsync', (asked: AdkToolCall) => {
-      const perform = (effective: AdkToolCall) => own.call(this.#asking(tool), effective)
-      const within = this.#runOf(asked.toolContext.invocationContext)
-      return within === undefined ? perform(asked) : callTool(within, tool, asked, perform)
-    })
-    this.#undo.set(tool, undo)
-    originals.set(tool, own)
+    this.#share(tool, () => AdkPlugin.#ownTool(tool))
     return undefined
   }
 
-  #runOf(context: AdkInvocation | undefined): AgentRun | undefined {
+  static #ownTool(tool: AdkTool): () => void {
+    const own = tool.runAsync
+    originals.set(tool, own)
+    return replace(tool, 'runAsync', (asked: AdkToolCall) => {
+      const { invocationContext } = asked.toolContext
+      const plugin = AdkPlugin.#of(invocationContext)
+      const asking = plugin === undefined ? tool : plugin.#asking(tool)
+      const perform = (effective: AdkToolCall) => own.call(asking, effective)
+      const within = plugin?.runOf(invocationContext)
+      return within === undefined ? perform(asked) : callTool(within, tool, asked, perform)
+    })
+  }
+
+  /** Whose run it is: of those that have run with the same agent, with the same tool. */
+  static #of(context: AdkInvocation | undefined): AdkPlugin | undefined {
+    const plugin = context?.pluginManager?.getPlugin('hookspan')
+    return plugin instanceof AdkPlugin ? plugin : undefined
+  }
+
+  runOf(context: AdkInvocation | undefined): AgentRun | undefined {
     return context && this.#runs.get(context.invocationId)
+  }
+
+  /** What is there for all plugins, until the last of them is disposed of. */
+  #share(object: object, put: () => () => void): void {
+    if (this.#patches.has(object)) return
+    const { users, undo } = shared.get(object) ?? { users: 0, undo: put() }
+    shared.set(object, { users: users + 1, undo })
+    this.#patches.note(object, () => {
+      const { users } = shared.get(object) ?? { users: 1 }
+      if (users > 1) shared.set(object, { users: users - 1, undo })
+      else {
+        shared.delete(object)
+        undo()
+      }
+    })
   }
 
   #start(context: AdkInvocation, agentName: string | undefined): AgentRun {
@@ -365,40 +389,45 @@ class AdkPlugin {
     const below = { findAgent: found('findAgent'), findSubAgent: found('findSubAgent') }
     return withOwn(this.#observed(agent, begin), below)
   }
+}
 
-  #observeModel(agent: AdkAgent): void {
-    if (this.#undo.has(agent)) return
-    const read = () => {
-      for (let at = Object.getPrototypeOf(agent); at !== null; at = Object.getPrototypeOf(at)) {
-        if (Object.hasOwn(at, 'canonicalModel')) return Reflect.get(at, 'canonicalModel', agent) as AdkModel
-      }
-      return undefined
-    }
-    const model = () => {
-      const own = read()
-      return own && this.#model(own)
-    }
-    const before = Object.getOwnPropertyDescriptor(agent, 'canonicalModel')
-    Object.defineProperty(agent, 'canonicalModel', { get: model, configurable: true })
-    this.#undo.set(agent, () => {
-      if (before !== undefined) Object.defineProperty(agent, 'canonicalModel', before)
-      else delete (agent as { canonicalModel?: unknown }).canonicalModel
-    })
-  }
+/** What is in agents and tools, and how many plugins have run with it. */
+const shared = new WeakMap<object, { readonly users: number; readonly undo: () => void }>()
+/** Whose each request is: an agent may be at work for several plugins at once. */
+const requests = new WeakMap<object, AgentRun>()
+const models = new WeakMap<object, AdkModel>()
 
-  #model(model: AdkModel): AdkModel {
-    const known = this.#models.get(model)
-    if (known !== undefined) return known
-    const observed = withOwn(model, {
-      generateContentAsync: (request: AdkRequest, ...more: [boolean?, AbortSignal?]) => {
-        const ask = (effective: AdkRequest) => model.generateContentAsync(effective, ...more)
-        const agent = this.#requests.get(request)
-        return agent === undefined ? ask(request) : callModel(agent, model, request, ask)
-      },
-    })
-    this.#models.set(model, observed)
-    return observed
+function ownModel(agent: AdkAgent): () => void {
+  const read = () => {
+    for (let at = Object.getPrototypeOf(agent); at !== null; at = Object.getPrototypeOf(at)) {
+      if (Object.hasOwn(at, 'canonicalModel')) return Reflect.get(at, 'canonicalModel', agent) as AdkModel
+    }
+    return undefined
   }
+  const get = () => {
+    const own = read()
+    return own && observedModel(own)
+  }
+  const before = Object.getOwnPropertyDescriptor(agent, 'canonicalModel')
+  Object.defineProperty(agent, 'canonicalModel', { get, configurable: true })
+  return () => {
+    if (before !== undefined) Object.defineProperty(agent, 'canonicalModel', before)
+    else delete (agent as { canonicalModel?: unknown }).canonicalModel
+  }
+}
+
+function observedModel(model: AdkModel): AdkModel {
+  const known = models.get(model)
+  if (known !== undefined) return known
+  const observed = withOwn(model, {
+    generateContentAsync: (request: AdkRequest, ...more: [boolean?, AbortSignal?]) => {
+      const ask = (effective: AdkRequest) => model.generateContentAsync(effective, ...more)
+      const agent = requests.get(request)
+      return agent === undefined ? ask(request) : callModel(agent, model, request, ask)
+    },
+  })
+  models.set(model, observed)
+  return observed
 }
 
 /** @throws HookspanError `NOT_CAPABLE` where gates decide on model calls. */

@@ -17,10 +17,11 @@ export class Patches {
    */
   replace<T extends object, K extends keyof T>(object: T, key: K, value: T[K]): void {
     // Somebody else's patch above ours stays; ours in it lets everything through.
-    this.#note(object, replace(object, key, value))
+    this.note(object, replace(object, key, value))
   }
 
-  #note(object: object, undo: () => void): void {
+  /** What else was put into an object, and how it is taken out. */
+  note(object: object, undo: () => void): void {
     const before = this.#undo.get(object)
     if (before !== undefined) {
       before.push(undo)
