@@ -4,6 +4,7 @@ import type { HookEvent, ToolMock } from '../hooks/index.ts'
 import { delay, isThenable } from '../internal/async.ts'
 import { errorMessage, errorSentence, HookspanError } from '../internal/errors.ts'
 import { expected } from '../internal/expect.ts'
+import { isFailedExpectation } from '../internal/failed-expectation.ts'
 import { checkSchema, formatProblems } from '../internal/schema/check-schema.ts'
 import type { SchemaProblem } from '../internal/schema/problem.ts'
 import { assertMockToolsOptions } from './assert-mock-options.ts'
@@ -188,6 +189,7 @@ export class MockTools implements Disposable {
       return undefined
     }
     const given = await give(answer as Standing, mocked, call.onProgress, this.#letGo.signal)
+    if (answer.kind !== 'error') this.#checkExpectation(call, given, rule)
     await this.#checkResult(call, given, rule)
     const mock = delayMs > 0 ? { ...given, delayMs: delayMs + (given.delayMs ?? 0) } : given
     return { mock, source, rule: String(rule) }
@@ -269,6 +271,16 @@ export class MockTools implements Disposable {
     throw this.#fail(
       'MOCK_ARGUMENTS',
       `The arguments of "${call.apiName}" break the tool's input schema.\n  called   ${describeCall(call)}\n${places}`,
+    )
+  }
+
+  /** The agent takes it for a tool that failed, and goes on. */
+  #checkExpectation(call: StandInCall, given: ToolMock, rule: ActiveRule): void {
+    if (!('error' in given) || !isFailedExpectation(given.error)) return
+    this.#fail(
+      'MOCK_EXPECTATION',
+      `What a mock of "${call.apiName}" expects is not so: ${errorMessage(given.error)}\n  called   ${describeCall(call)}\n  rule     ${rule}`,
+      given.error,
     )
   }
 

@@ -1,8 +1,10 @@
+import { subscribe, unsubscribe } from 'node:diagnostics_channel'
 import { writeFileSync } from 'node:fs'
 import { dirname } from 'node:path'
-import { HookDispatcher } from '../dispatcher/index.ts'
+import { HOOK_CHANNEL, HookDispatcher, type HookRunMessage } from '../dispatcher/index.ts'
 import type { HookEvent } from '../hooks/index.ts'
 import { HookspanError } from '../internal/errors.ts'
+import { isFailedExpectation } from '../internal/failed-expectation.ts'
 import { makeFolder } from '../internal/make-folder.ts'
 import {
   type EventLog,
@@ -61,6 +63,8 @@ export class TestKit {
   readonly #models: ScriptedModel[] = []
   readonly #replays: { replay: ToolReplay; mode: ReplayMode }[] = []
   readonly #counted: (MockCoverage | undefined)[] = []
+  /** Of hooks: whatever one throws, the run goes on. */
+  readonly #failedExpectations: Error[] = []
   #mocks: MockTools | undefined
   #humans: ScriptedApprovals | undefined
 
@@ -70,6 +74,7 @@ export class TestKit {
     const tree = this.#tree
     this.#instrument = this.#own.use({ name: 'hookspan/vitest', instrument: tree })
     this.#log = recordEvents(this.#own)
+    subscribe(HOOK_CHANNEL, this.#onHookRun)
     const log = () => this.#log
     this.trace = {
       get events() {
@@ -83,6 +88,15 @@ export class TestKit {
       },
       tree: () => tree.toString(),
       toJSON: () => tree.toJSON(),
+    }
+  }
+
+  readonly #onHookRun = (message: unknown) => {
+    const { status, error, operationId } = message as HookRunMessage
+    if (status !== 'failed' || !isFailedExpectation(error)) return
+    // The channel is that of the process.
+    if (this.#log.events.some((event) => event.operationId === operationId)) {
+      this.#failedExpectations.push(error)
     }
   }
 
@@ -173,6 +187,8 @@ export class TestKit {
     // One that the test brought along may be that of others, too.
     if (this.#dispatcher === this.#own) await this.#inTime(this.#own.shutdown({ timeoutMs: SHUTDOWN_MS }))
     else await this.#inTime(this.#dispatcher.drain(undefined, { timeoutMs: SHUTDOWN_MS }))
+    unsubscribe(HOOK_CHANNEL, this.#onHookRun)
+    failures.unshift(...this.#failedExpectations)
     this.#instrument[Symbol.dispose]()
     this.#log[Symbol.dispose]()
     if (holders.get(this.#dispatcher) === this) holders.delete(this.#dispatcher)

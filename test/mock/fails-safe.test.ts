@@ -1,3 +1,4 @@
+import assert from 'node:assert/strict'
 import { createSocket } from 'node:dgram'
 import { once } from 'node:events'
 import { Agent, createServer, get } from 'node:http'
@@ -416,5 +417,44 @@ describe('noLiveCalls()', () => {
     }
     server.closeAllConnections()
     server.close()
+  })
+})
+
+describe('an expectation in a function of a rule', () => {
+  const jests = Object.assign(new Error('expect(received).toBe(expected)'), {
+    matcherResult: { pass: false },
+  })
+  const spent = (error: Error) => () => {
+    throw error
+  }
+
+  it.each([
+    ["node:assert's", () => assert.equal(1, 2), 'Expected values to be strictly equal'],
+    ["vitest's", () => expect(1).toBe(2), 'expected 1 to be 2'],
+    ["Jest's", spent(jests), 'expect(received).toBe(expected)'],
+  ])('that fails fails the test, though the agent goes on: %s', async (_whose, fn, said) => {
+    for (const rule of [mock('t').calls(fn), mock('t').simulatedBy(fn), mock('t').sequence([fn])]) {
+      const dispatcher = new HookDispatcher()
+      const mocks = mockTools(dispatcher, [rule])
+      const [outcome] = await runTools(dispatcher, [{ apiName: 't', args: {} }])
+      expect(outcome?.state).toBe('errored')
+      const error = thrownBy(() => mocks.assertUsed())
+      expect(error).toMatchObject({ code: 'MOCK_EXPECTATION', cause: errorOf(outcome) })
+      expect(error.message).toContain(said)
+      mocks.detach()
+    }
+  })
+
+  it('is none where the tool throws as tools do', async () => {
+    const dispatcher = new HookDispatcher()
+    using mocks = mockTools(dispatcher, [
+      mock('t').calls(spent(new Error('sold out'))),
+      mock('u').throws(jests),
+    ])
+    await runTools(dispatcher, [
+      { apiName: 't', args: {} },
+      { apiName: 'u', args: {} },
+    ])
+    expect(mocks.failures).toEqual([])
   })
 })

@@ -60,6 +60,16 @@ const MISTAKES: [string, RegExp][] = [
     'bad: a human nobody scripted is asked',
     /A human was asked, and no scripted answer fits[\s\S]*get_weather\(\{"city":"Berlin"\}\)/,
   ],
+  [
+    'bad: a mock that expects what is not so',
+    /mock of "get_weather" expects is not so: the town: expected 'Berlin' to be 'Oslo'[\s\S]*get_weather\(\{"city":"Berlin"\}\)/,
+  ],
+  ['bad: a hook that expects what is not so', /AssertionError: the town: expected 'Berlin' to be 'Oslo'/],
+  ['bad: a hook that expects what is not so, later, in one of several runs', /expected \+?0 to be 1/],
+  [
+    'bad: a human whose edits expect what is not so',
+    /human\("get_weather"\)\.edits\S* threw: the town: expected 'Berlin' to be 'Oslo'/,
+  ],
   ['bad: a human who is not asked', /A scripted human was not asked: human\("get_weather"\)\.approves/],
   ['bad: an assertion on the trajectory', /- book_flight\(…\) {4}expected as call 2, not made/],
   ['bad: an assertion on a run that failed', /found 0[\s\S]*The run itself failed: the model is away/],
@@ -83,7 +93,7 @@ describe('a test with the fixtures of hookspan/vitest', () => {
       ({ title, status }) => title.startsWith('ok') !== (status === 'passed'),
     )
     expect(wrong).toEqual([])
-    expect(tests.size).toBe(MISTAKES.length + 15)
+    expect(tests.size).toBe(MISTAKES.length + 16)
   })
 
   it('prints the tree of a failed run and saves its trace as OTLP JSON', () => {

@@ -2,7 +2,7 @@ import type { HookDispatcher } from '../../dispatcher/index.ts'
 import { assertDispatcher } from '../../dispatcher/is-dispatcher.ts'
 import type { ApprovalAnswer, ApprovalRequest, Approver } from '../../gates/index.ts'
 import { delay } from '../../internal/async.ts'
-import { HookspanError } from '../../internal/errors.ts'
+import { errorMessage, HookspanError } from '../../internal/errors.ts'
 import { expected as wrong } from '../../internal/expect.ts'
 import { matchesTool } from '../../internal/glob.ts'
 import { safeStringify } from '../../internal/json.ts'
@@ -107,17 +107,28 @@ export class ScriptedApprovals implements Disposable {
     switch (reply?.kind) {
       case 'reject':
         return { ...by, decision: 'reject', reason: reply.reason, stop: reply.stop }
-      case 'edit': {
-        const args =
-          typeof reply.args === 'function'
-            ? (reply.args as (args: unknown) => unknown)(request.args)
-            : reply.args
-        return { ...by, decision: 'edit', args }
-      }
+      case 'edit':
+        return { ...by, decision: 'edit', args: this.#edited(reply.args, request, pending.answer) }
       case 'timeout':
         return this.#expire(request, signal)
       default:
         return { ...by, decision: 'approve' }
+    }
+  }
+
+  /** Of a function that throws the call is denied, and the agent goes on. */
+  #edited(args: unknown, request: ApprovalRequest, answer: HumanAnswer): unknown {
+    if (typeof args !== 'function') return args
+    try {
+      return args(request.args)
+    } catch (error) {
+      throw this.#failures.add(
+        new HookspanError(
+          'APPROVAL_UNSCRIPTED',
+          `The function of ${answer} threw: ${errorMessage(error)}\n  asked    ${request.apiName}(${safeStringify(request.args)})`,
+          { cause: error },
+        ),
+      )
     }
   }
 

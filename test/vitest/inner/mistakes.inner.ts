@@ -1,5 +1,6 @@
 /** Tests that fail on purpose: fixtures.test.ts runs them in a vitest of their own and looks at which fail, and how. */
 
+import { HookDispatcher, type HookEvent } from 'hookspan'
 import { execAgent } from 'hookspan/agent'
 import { requireApproval } from 'hookspan/gates'
 import { callTool, human, mock } from 'hookspan/mock'
@@ -70,7 +71,37 @@ test('bad: a request that the model does not expect', async ({ dispatcher, mocks
   await execAgent({ agent, prompt, dispatcher, client: model([ask]) })
 })
 
-const gated = (dispatcher: import('hookspan').HookDispatcher) =>
+const tooCold = (value: unknown) => expect(value, 'the town').toBe('Oslo')
+
+test('bad: a mock that expects what is not so', async ({ dispatcher, mocks, model }) => {
+  mocks.use(mock('get_weather').calls(({ city }) => tooCold(city)))
+  await execAgent({ agent, prompt, dispatcher, client: model([ask, 'sorry']) })
+})
+
+test('bad: a hook that expects what is not so', async ({ dispatcher }) => {
+  const handler = ({ args }: HookEvent<'beforeToolCall'>) => tooCold((args as { city: string }).city)
+  dispatcher.use({ name: 'mine', hooks: [{ id: 'mine', type: 'beforeToolCall', handler }] })
+  await dispatcher.startOperation().toolCall({ apiName: 'get_weather', args: { city: 'Berlin' } }, () => 1)
+})
+
+test('bad: a hook that expects what is not so, later, in one of several runs', async ({ repeat }) => {
+  const report = await repeat(1, async ({ dispatcher }) => {
+    const handler = async () => tooCold('Rome')
+    dispatcher.use({ name: 'mine', hooks: [{ id: 'mine', type: 'onComplete', handler }] })
+    await dispatcher.startOperation().complete()
+  })
+  expect(report.passed).toBe(1)
+})
+
+test('ok: an expectation in a hook of another dispatcher', async ({ trace }) => {
+  const other = new HookDispatcher({ onHookError: () => {} })
+  const hook = { id: 'mine', type: 'onStart', handler: () => tooCold('Rome') } as const
+  other.use({ name: 'mine', hooks: [hook] })
+  await other.startOperation().complete()
+  expect(trace.events).toEqual([])
+})
+
+const gated = (dispatcher: HookDispatcher) =>
   dispatcher.use({
     name: 'gate',
     gates: [{ id: 'ask', point: 'beforeToolCall', decide: () => requireApproval({ timeoutMs: 1_000 }) }],
@@ -85,6 +116,13 @@ test('bad: a human nobody scripted is asked', async ({ dispatcher, mocks, model,
 
 test('bad: a human who is not asked', async ({ humans }) => {
   humans.add(human('get_weather').approves())
+})
+
+test('bad: a human whose edits expect what is not so', async ({ dispatcher, mocks, model, humans }) => {
+  gated(dispatcher)
+  mocks.use(mock('get_weather').optional().returns(1))
+  humans.add(human('get_weather').edits(({ city }: { city: string }) => tooCold(city)))
+  await execAgent({ agent, prompt, dispatcher, client: model([ask, 'done']) })
 })
 
 test('ok: a human approves', async ({ dispatcher, mocks, model, humans, trace }) => {

@@ -1,0 +1,10 @@
+/** Whether a test's own expectation failed: of vitest and chai, of `node:assert`, of Jest. Never throws. */
+export function isFailedExpectation(error: unknown): error is Error {
+  try {
+    if (typeof error !== 'object' || error === null) return false
+    const { name } = error as { name?: unknown }
+    return name === 'AssertionError' || '__vitest_error_context__' in error || 'matcherResult' in error
+  } catch {
+    return false
+  }
+}
