@@ -83,6 +83,21 @@ describe('a call that no rule takes', () => {
     mocks.detach()
   })
 
+  it.each([
+    [expect.stringMatching(/^x/), 'StringMatching /^x/'],
+    [expect.stringContaining('x'), 'StringContaining "x"'],
+    [expect.objectContaining({ a: expect.any(Number) }), 'ObjectContaining {"a":"<Any<Number>>"}'],
+    [expect.not.objectContaining({}), 'ObjectNotContaining {}'],
+    [expect.any(Number), 'Any<Number>'],
+  ])('shows what a matcher of vitest wants: %s', async (city, shown) => {
+    const dispatcher = new HookDispatcher()
+    const mocks = mockTools(dispatcher, [mock('get_weather').when({ city }).optional().returns(1)])
+    const [outcome] = await runTools(dispatcher, [weather(shown === 'ObjectNotContaining {}' ? {} : 'Bonn')])
+    expect(errorOf(outcome).message).toContain(`.when({ city: <${shown}> })`)
+    expect(errorOf(outcome).message).toContain(`args.city: expected ${shown}, got`)
+    mocks.detach()
+  })
+
   it('names the home that the nearest rule is for', async () => {
     const dispatcher = new HookDispatcher()
     const mocks = mockTools(dispatcher, [mock('github/get_issue').optional().returns(1)])

@@ -49,7 +49,8 @@ export function withNames(expected: unknown, above: readonly unknown[] = []): un
   return Object.fromEntries(Object.entries(expected).map(([key, item]) => [key, withNames(item, inside)]))
 }
 
-function nameOf(expected: unknown): string | undefined {
+/** What a matcher of any kind says of itself. */
+export function nameOf(expected: unknown): string | undefined {
   if (isMatcher(expected)) return expected.describe
   if (expected instanceof RegExp) return String(expected)
   return isForeignMatcher(expected) ? foreignName(expected) : undefined
@@ -65,9 +66,11 @@ export function isForeignMatcher(value: unknown): value is ForeignMatcher {
 }
 
 function foreignName(value: object): string {
-  const { toAsymmetricMatcher } = value as { toAsymmetricMatcher?: () => string }
+  const { toAsymmetricMatcher, sample } = value as { toAsymmetricMatcher?: () => string; sample?: unknown }
   try {
-    return toAsymmetricMatcher?.call(value) ?? String(value)
+    // The others have but the name of their class as text.
+    const name = toAsymmetricMatcher?.call(value)
+    return name ?? (sample === undefined ? `${value}` : `${value} ${describeExpected(sample)}`)
   } catch {
     return 'a matcher'
   }

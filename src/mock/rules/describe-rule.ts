@@ -1,6 +1,6 @@
 import { errorMessage } from '../../internal/errors.ts'
 import { safeStringify } from '../../internal/json.ts'
-import { isMatcher } from '../match/matcher.ts'
+import { isMatcher, nameOf } from '../match/matcher.ts'
 import type { Answer } from './answer.ts'
 import { limitOf, type RuleDefinition } from './definition.ts'
 
@@ -43,8 +43,9 @@ function showAnswer(answer: Answer): string {
 
 /** An expectation as source code would have it, matchers by their description. */
 function showExpected(expected: unknown): string {
-  if (isMatcher(expected)) return `<${expected.describe}>`
   if (expected instanceof RegExp) return String(expected)
+  const name = nameOf(expected)
+  if (name !== undefined) return `<${name}>`
   if (Array.isArray(expected)) return `[${expected.map(showExpected).join(', ')}]`
   if (
     typeof expected === 'object' &&
