@@ -8,8 +8,18 @@ import { hasAll, sayAll, spansOf, wantedSpans } from './model/wanted-spans.ts'
 
 /** More of them look further: `MODEL_RUNS=5000`; `MODEL_SEED=17` has the same ones again. */
 const RUNS = Number(process.env.MODEL_RUNS ?? 16)
-const seed = process.env.MODEL_SEED === undefined ? {} : { seed: Number(process.env.MODEL_SEED) }
+const { MODEL_SEED } = process.env
+const seed = MODEL_SEED === undefined ? {} : { seed: Number(MODEL_SEED) }
 const timeout = Math.max(60_000, RUNS * 100)
+
+/** So few runs lack, once in a hundred times, one of the kinds of expectations that there are: more of them have it. */
+async function untilSeen<T>(kinds: number, seen: { readonly size: number }, look: fc.IAsyncProperty<T>) {
+  for (let round = 0; round === 0 || (seen.size < kinds && round < 5); round++) {
+    const again = MODEL_SEED === undefined ? {} : { seed: Number(MODEL_SEED) + round }
+    await fc.assert(look, { numRuns: RUNS, ...again })
+  }
+  expect(seen.size).toBe(kinds)
+}
 
 type Said = { verdict: 'holds' | 'fails'; message: string } | { verdict: 'refused'; message: string }
 
@@ -31,7 +41,9 @@ it(
   'judges runs by what whoever made the calls knows, from each thing that tells of them',
   async () => {
     const seen = new Map<string, number>()
-    await fc.assert(
+    await untilSeen(
+      6,
+      seen,
       fc.asyncProperty(
         runPlans,
         fc.array(expectation, { minLength: 6, maxLength: 6 }),
@@ -57,10 +69,7 @@ it(
           if (failures[0] !== undefined) throw failures[0].error
         },
       ),
-      { numRuns: RUNS, ...seed },
     )
-    const kinds = ['called', 'denied', 'asked'].flatMap((is) => [`${is} false`, `${is} true`])
-    expect([...seen.keys()].sort()).toEqual(kinds.sort())
   },
   timeout,
 )
@@ -132,7 +141,9 @@ it(
   'finds a span of its own for each that is expected, from each thing that tells of them',
   async () => {
     const seen = new Set<boolean>()
-    await fc.assert(
+    await untilSeen(
+      2,
+      seen,
       fc.asyncProperty(
         runPlans,
         fc.array(wantedSpans, { minLength: 6, maxLength: 6 }),
@@ -161,9 +172,7 @@ it(
           if (failures[0] !== undefined) throw failures[0].error
         },
       ),
-      { numRuns: RUNS, ...seed },
     )
-    expect(seen.size).toBe(2)
   },
   timeout,
 )
