@@ -14,7 +14,7 @@ interface TestModule {
  *
  * @example
  * // vitest.config.ts
- * test: { reporters: ['default', new MockCoverageReporter()] }
+ * test: { reporters: ['default', 'hookspan/vitest-reporter'] }
  */
 export class MockCoverageReporter {
   readonly #write: (text: string) => void
