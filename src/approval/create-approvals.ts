@@ -239,7 +239,12 @@ class ApprovalDesk implements Approvals {
   }
 
   ready(): Promise<void> {
-    this.#opening ??= this.#open()
+    this.#opening ??= this.#open().catch(async (error: unknown) => {
+      // What is wrong may be mended: who asks next tries again.
+      await this.#stop()
+      this.#opening = undefined
+      throw error
+    })
     return this.#opening
   }
 
@@ -247,10 +252,14 @@ class ApprovalDesk implements Approvals {
     // What is being answered, told or cancelled is so to the end, before the connections go.
     await within(CLOSE_PATIENCE_MS, this.#sideWork.finish())
     this.#isClosed = true
+    await this.#stop()
+    await this.store.dispose?.()
+  }
+
+  async #stop(): Promise<void> {
     const stops = this.#stops
     this.#stops = []
     for (const stop of stops) await stop()
-    await this.store.dispose?.()
   }
 
   async #open(): Promise<void> {

@@ -1,3 +1,4 @@
+import { within } from '../internal/async.ts'
 import { errorMessage, errorSentence, HookspanError } from '../internal/errors.ts'
 import { a, type Fields, secret, shape } from '../internal/expect.ts'
 import { requirePeer } from '../internal/require-peer.ts'
@@ -36,8 +37,12 @@ const isRedis = ({ protocol }: URL) => protocol === 'redis:' || protocol === 're
 
 export const REDIS_PLACE: Fields<RedisPlace> = {
   url: secret(REDIS_URL),
-  client: a.with('connect', 'duplicate', 'eval'),
+  // Those of `ioredis` have other names, and take other arguments.
+  client: a.with('connect', 'duplicate', 'eval', 'hGetAll', 'zRange'),
 }
+
+/** Milliseconds that a connection may take: a client tries again for ever, whatever is wrong, and tells only who listens. */
+const CONNECT_MS = 10_000
 
 /** One connection for commands, and one for each subscription, made when they are needed. */
 export class RedisPool {
@@ -46,6 +51,9 @@ export class RedisPool {
   #own: RedisClient | undefined
   #connecting: Promise<RedisClient> | undefined
   #disposed = false
+  /** When its connection was begun. */
+  #since = 0
+  #failure: unknown
 
   constructor(place: RedisPlace) {
     this.#place = place
@@ -54,8 +62,30 @@ export class RedisPool {
   /** @throws HookspanError `INVALID_STATE` once it is disposed: another connection would be nobody's to close. */
   async client(): Promise<RedisClient> {
     if (this.#disposed) throw disposed()
-    this.#connecting ??= this.#connect()
-    return this.#connecting
+    if (this.#connecting === undefined) {
+      this.#since = performance.now()
+      this.#connecting = this.#connect()
+    }
+    return this.#inTime(this.#connecting, CONNECT_MS - (performance.now() - this.#since))
+  }
+
+  /** Why nothing comes of what is asked, as far as that is known. */
+  get trouble(): string {
+    return this.#failure === undefined ? '' : `: ${errorMessage(this.#failure)}`
+  }
+
+  /** It goes on beside it: the next one who asks may have it. */
+  async #inTime<T>(connecting: Promise<T>, leftMs = CONNECT_MS): Promise<T> {
+    const connected = await within(
+      Math.max(0, leftMs),
+      connecting.then((value) => ({ value })),
+    )
+    if (connected !== undefined) return connected.value
+    throw new Error(`Redis cannot be reached${this.trouble}`)
+  }
+
+  readonly #heard = (error: unknown): void => {
+    this.#failure = error
   }
 
   /**
@@ -90,10 +120,10 @@ export class RedisPool {
 
   #create(url: string | undefined): RedisClient {
     const redis = requirePeer<typeof import('redis')>('redis', 'The Redis approval store')
-    const client = redis.createClient(url === undefined ? {} : { url }) as unknown as RedisClient
+    const client = redis.createClient(url === undefined ? {} : { url })
     // Commands report their own failure; without a listener a lost connection would end the process.
-    client.on('error', () => {})
-    return client
+    client.on('error', this.#heard).on('ready', () => this.#heard(undefined))
+    return client as unknown as RedisClient
   }
 
   async publish(channel: string, message: string): Promise<void> {
@@ -102,13 +132,13 @@ export class RedisPool {
 
   async subscribe(channel: string, listener: (message: string) => void): Promise<() => void> {
     const subscriber = (await this.client()).duplicate()
-    subscriber.on('error', () => {})
+    subscriber.on('error', this.#heard)
     const stop = () => {
       if (this.#subscribers.delete(subscriber) && subscriber.isOpen) subscriber.destroy()
     }
     this.#subscribers.add(subscriber)
     try {
-      await subscriber.connect()
+      await this.#inTime(subscriber.connect())
       await subscriber.subscribe(channel, listener)
       return stop
     } catch (error) {

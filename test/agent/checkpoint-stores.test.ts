@@ -4,6 +4,7 @@ import {
   type Agent,
   type AgentTool,
   type CheckpointStore,
+  discardRun,
   execAgent,
   redisCheckpoints,
   resumeAgent,
@@ -226,10 +227,40 @@ it('a Redis that cannot be reached keeps nobody waiting, and nothing is run', as
   const run = execAgent({ agent, client, prompt: 'go', checkpoint: store, priceOf: () => 0 })
   await expect(run).rejects.toMatchObject({
     code: 'CHECKPOINT_FAILED',
-    message: /did not answer within 50 ms/,
+    message: /did not answer within 50 ms: connect ECONNREFUSED/,
   })
   expect(ran).toEqual([])
 })
+
+it.skipIf(url === undefined)(
+  'a run whose records Redis has removed to make room is not begun anew, until it is discarded',
+  async () => {
+    const prefix = `${crypto.randomUUID()}:`
+    const store = redisCheckpoints({ url: url as string, prefix })
+    const admin = createClient({ url: url as string })
+    await admin.connect()
+    onTestFinished(async () => {
+      await admin.close()
+      await store.dispose?.()
+    })
+    const ran: string[] = []
+    const agent: Agent = { name: 'a', model: 'm', tools: [{ name: 't', execute: () => void ran.push('t') }] }
+    const shared = { agent, checkpoint: store, operationId: 'gone', priceOf: () => 0 }
+    const failing = scriptedModel([callTools(['t']), { error: { status: 400, message: 'no' } }])
+    expect((await execAgent({ ...shared, client: failing, prompt: 'go' })).status).toBe('error')
+    expect(await admin.del(`${prefix}checkpoint-records:gone`)).toBe(1)
+    const again = () =>
+      execAgent({ ...shared, client: scriptedModel([callTools(['t']), 'done']), prompt: 'go' })
+    await expect(again()).rejects.toMatchObject({ code: 'INVALID_STATE' })
+    await expect(resumeAgent({ ...shared, client: scriptedModel(['done']) })).rejects.toMatchObject({
+      code: 'INVALID_STATE',
+      message: expect.stringMatching(/evicted by Redis, whose maxmemory-policy has to be noeviction/),
+    })
+    expect(ran).toEqual(['t'])
+    await discardRun(store, 'gone')
+    expect([(await again()).status, ran]).toEqual(['done', ['t', 't']])
+  },
+)
 
 /** What a Redis answers that takes nothing any more, and how it is mended. */
 const REFUSING: [string, RegExp, string[][], string[]][] = [

@@ -5,6 +5,7 @@ import {
   type AuditLog,
   auditLog,
   createApprovals,
+  memoryStore,
   sqliteStore,
   verifyAudit,
 } from 'hookspan/approval'
@@ -526,4 +527,20 @@ it('refuses an answer for a call that changed while the run was parked', async (
   const second = dispatcherOf().startOperation({ resume: parked })
   const outcome = await second.step((step) => step.toolCall({ ...call, args: { amount: 1_000 } }, () => 1))
   expect(outcome).toMatchObject({ state: 'denied', code: 'approval_mismatch' })
+})
+
+it('asks again once a store that could not be watched can be', async () => {
+  let isMended = false
+  const watch = async () => {
+    if (!isMended) throw new Error('no permission for this channel')
+    return () => {}
+  }
+  const { approvals, call } = desk({ store: { ...memoryStore(), watch } })
+  expect(await call()).toMatchObject({ state: 'denied', code: 'approval_error' })
+  isMended = true
+  const outcome = call({ id: 2 }, 'delete_order', 't2')
+  const { id } = await pending(approvals)
+  await approvals.respond(id, { decision: 'approve' })
+  expect((await outcome).state).toBe('completed')
+  await approvals.close()
 })

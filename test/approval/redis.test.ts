@@ -104,6 +104,23 @@ describe.skipIf(clusterUrl === undefined)('a cluster', () => {
   })
 })
 
+it.each([redisStore, redisCheckpoints])('refuses a client of another package (%o)', (make) => {
+  const ioredis = { connect() {}, duplicate() {}, eval() {}, hgetall() {}, zrange() {} }
+  expect(() => make({ client: ioredis as never })).toThrow(/`client`.*hGetAll/)
+})
+
+it.skipIf(url === undefined)(
+  'a Redis that lets nobody in denies the call soon, and says why',
+  async () => {
+    const { host } = new URL(url as string)
+    const { approvals, call } = desk({ store: redisStore({ url: `redis://nobody:wrong@${host}` }) })
+    onTestFinished(() => approvals.close())
+    const reason = expect.stringMatching(/Redis cannot be reached: WRONGPASS/)
+    expect(await call()).toMatchObject({ state: 'denied', code: 'approval_error', reason })
+  },
+  20_000,
+)
+
 describe.skipIf(url === undefined)('while Redis is away', () => {
   const prefix = () => `${crypto.randomUUID()}:`
 

@@ -30,16 +30,21 @@ const LEASE = shape(
 )
 const DEFAULT_TIMEOUT_MS = 10_000
 
+/** In the place of what Redis has removed to make room: begun anew, the run would make its calls again. */
+const EVICTED = JSON.stringify('evicted by Redis, whose maxmemory-policy has to be noeviction')
+
 /** Redis's own clock, so that those of the machines do not matter. Each step is one script, which Redis runs alone. */
 const NOW = `
   local time = redis.call('TIME')
   local now = time[1] * 1000 + math.floor(time[2] / 1000)`
 
-/** KEYS: the run, its records, the index. ARGV: the token, the lease, the id. */
+/** KEYS: the run, its records, the index. ARGV: the token, the lease, the id, and in `CLAIM` what stands for records that are gone. */
 const CLAIM = `${NOW}
   if tonumber(redis.call('HGET', KEYS[1], 'until') or 0) > now then return {'held'} end
   redis.call('HSET', KEYS[1], 'token', ARGV[1], 'until', now + ARGV[2])
-  if redis.call('LLEN', KEYS[2]) == 0 then redis.call('EXPIRE', KEYS[1], 86400) end
+  local isKept = redis.call('LLEN', KEYS[2]) > 0
+  if not isKept and redis.call('HEXISTS', KEYS[1], 'savedAt') == 1 then return {'claimed', ARGV[4]} end
+  if not isKept then redis.call('EXPIRE', KEYS[1], 86400) end
   local reply = {'claimed'}
   for _, record in ipairs(redis.call('LRANGE', KEYS[2], 0, -1)) do table.insert(reply, record) end
   return reply`
@@ -59,7 +64,7 @@ const RENEW = `${NOW}
 
 const RELEASE = `
   if redis.call('HGET', KEYS[1], 'token') ~= ARGV[1] then return 0 end
-  if ARGV[4] == '1' or redis.call('LLEN', KEYS[2]) == 0 then
+  if ARGV[4] == '1' or redis.call('HEXISTS', KEYS[1], 'savedAt') == 0 then
     redis.call('DEL', KEYS[1], KEYS[2])
     redis.call('ZREM', KEYS[3], ARGV[3])
   else
@@ -97,7 +102,7 @@ export function redisCheckpoints(options: RedisCheckpointsOptions): CheckpointSt
     if (answer !== undefined) return answer
     // Nobody waits for it any more.
     asking.catch(() => {})
-    throw new Error(`Redis did not answer within ${timeoutMs} ms`)
+    throw new Error(`Redis did not answer within ${timeoutMs} ms${pool.trouble}`)
   }
   const run = (script: string, operationId: string, token: string, ...more: string[]) => {
     const keys = [`${runs}${operationId}`, `${prefix}checkpoint-records:${operationId}`, index]
@@ -111,7 +116,7 @@ export function redisCheckpoints(options: RedisCheckpointsOptions): CheckpointSt
   return {
     async claim(operationId): Promise<CheckpointClaim> {
       const token = crypto.randomUUID()
-      const [state, ...records] = (await run(CLAIM, operationId, token)) as string[]
+      const [state, ...records] = (await run(CLAIM, operationId, token, EVICTED)) as string[]
       if (state !== 'claimed') return { state: 'held' }
       // One that fails is made up for by the next.
       const renew = () => run(RENEW, operationId, token).catch(() => {})
