@@ -75,6 +75,14 @@ const browser = (run: (toolUse: { input: unknown }) => string) => ({
 const loop = (client: Anthropic, tool = search(() => 'found 3'), more: object = {}, options?: object) =>
   client.beta.messages.toolRunner({ ...ask, tools: [tool], ...more } as never, options as never)
 
+it('asks with the signal of its caller, of which nothing is derived that it would keep', async () => {
+  const { client } = observed(SEARCH, DONE)
+  const { signal } = new AbortController()
+  const any = vi.spyOn(AbortSignal, 'any')
+  await loop(client, undefined, {}, { signal })
+  expect(any).not.toHaveBeenCalled()
+})
+
 type Use = readonly [
   name: string,
   steps: readonly ScriptedStep[],

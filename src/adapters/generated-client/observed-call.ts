@@ -300,6 +300,7 @@ function abortedByCaller(error: unknown, options: RequestOptions, request: Send)
 }
 
 function withSignal(options: RequestOptions, signal: AbortSignal | undefined): RequestOptions {
-  if (signal === undefined) return options
+  // A signal that is made of a long-lived one is kept by it for as long as somebody listens, as the clients do.
+  if (signal === undefined || signal === options.signal) return options
   return { ...options, signal: options.signal ? AbortSignal.any([options.signal, signal]) : signal }
 }
