@@ -5,8 +5,8 @@ import { createServer, type Server, type Socket } from 'node:net'
 export interface HeldPort {
   readonly port: number
   readonly host: string
-  /** From now on this one answers, those first who wait. */
-  handOver(server: Server): void
+  /** From now on this one answers, those first who wait. In Bun they are let go of, and have to ask again. */
+  handOver(server: Server): Promise<void>
   /** Nobody will answer. Does nothing where somebody does. */
   release(): void
 }
@@ -23,11 +23,22 @@ export async function holdPort(port: number, host: string): Promise<HeldPort> {
   holder.listen(port, host)
   await once(holder, 'listening')
   let isOver = false
+  const end = () => {
+    holder.close()
+    for (const socket of waiting) socket.destroy()
+  }
   return {
     port,
     host,
-    handOver(server) {
+    async handOver(server) {
       isOver = true
+      // Bun, asked to listen where another server does, takes any port.
+      if (process.versions.bun !== undefined) {
+        end()
+        server.listen(port, host)
+        await once(server, 'listening')
+        return
+      }
       server.listen(holder)
       for (const socket of waiting) {
         server.emit('connection', socket)
@@ -38,8 +49,7 @@ export async function holdPort(port: number, host: string): Promise<HeldPort> {
     release() {
       if (isOver) return
       isOver = true
-      holder.close()
-      for (const socket of waiting) socket.destroy()
+      end()
     },
   }
 }

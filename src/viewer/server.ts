@@ -138,7 +138,7 @@ export function startViewerBehind(
   held: HeldPort,
   options: Omit<ViewerOptions, 'port' | 'host'>,
 ): Promise<Viewer> {
-  return start(options, held.host, async (server) => held.handOver(server))
+  return start(options, held.host, (server) => held.handOver(server))
 }
 
 async function start(

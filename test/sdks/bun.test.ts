@@ -1,12 +1,15 @@
+import { execFile } from 'node:child_process'
 import { copyFileSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import { promisify } from 'node:util'
 import { startScriptedServer } from 'hookspan/mock'
 import { afterAll, afterEach, beforeAll, beforeEach, expect, it } from 'vitest'
 import { startCollector } from '../support/collector.ts'
+import { freePort } from '../support/free-port.ts'
 import { programEnv, receivedTree } from '../support/registered.ts'
-import { runCli } from '../support/run-cli.ts'
+import { inheritedEnv, runCli } from '../support/run-cli.ts'
 import { SDKS_FOLDER } from './support/sdks.ts'
 
 const at = (path: string) => fileURLToPath(new URL(path, import.meta.url))
@@ -104,4 +107,17 @@ it.each([
 
   expect(stdout, stderr).toBe('It is on its way.\n')
   expect(withoutNames()).toEqual(TURNS)
+})
+
+it('keeps what it traced in its own viewer where the command is run by Bun, too', async () => {
+  copyFileSync(at('../register/processes/chat.cjs'), join(cwd, 'chat.cjs'))
+  const db = join(cwd, 'traces.db')
+  const endpoint = `http://127.0.0.1:${await freePort()}`
+  const env = { ...inheritedEnv(), ...programEnv(model.baseURL, endpoint) }
+  const args = ['--bun', at('../../dist/cli/bin.js'), 'run', '--db', db, '--', BUN, 'chat.cjs']
+
+  const { stderr } = await promisify(execFile)(BUN, args, { cwd, env })
+
+  expect(stderr).toContain(`${endpoint}/`)
+  expect((await runCli(['runs', '--db', db])).stdout).toMatch(/chat\.cjs/)
 })
