@@ -1,6 +1,6 @@
 import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
-import { AIMessage, type BaseMessage, HumanMessage } from '@langchain/core/messages'
+import { AIMessage, type BaseMessage, HumanMessage, ToolMessage } from '@langchain/core/messages'
 import { fakeModel } from '@langchain/core/testing'
 import { Command, MemorySaver, MessagesAnnotation, START, StateGraph } from '@langchain/langgraph'
 import { createApprovals, memoryStore } from 'hookspan/approval'
@@ -323,5 +323,107 @@ describe('with callbacks beside the middleware', () => {
       'afterLlmCall',
       'onComplete',
     ])
+  })
+})
+
+describe('an agent whose tool hands over to another of its graph', () => {
+  const wait = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms))
+  const asks = (...names: string[]) =>
+    new AIMessage({
+      id: 'asks',
+      content: '',
+      tool_calls: names.map((name, at) => ({ name, args: {}, id: `${name}_${at}` })),
+    })
+  const handOver = tool(
+    (_, { toolCall }: { toolCall?: { id?: string } }) =>
+      new Command({
+        graph: Command.PARENT,
+        goto: 'bob',
+        update: {
+          messages: [
+            new AIMessage({ id: 'asks', content: '', tool_calls: [toolCall as never] }),
+            new ToolMessage({ id: 'over', content: 'over to bob', tool_call_id: toolCall?.id ?? '' }),
+          ],
+        },
+      }),
+    { name: 'hand_over', description: 'Hands over.', schema: z.object({}) },
+  )
+  const slow = tool(() => wait(50).then(() => 'slow'), {
+    name: 'slow',
+    description: 'Is slow.',
+    schema: z.object({}),
+  })
+  const swarm = (names: string[], ...gates: Parameters<typeof dispatcherWith>) => {
+    const { dispatcher, events } = dispatcherWith(...gates)
+    const agent = (name: string, reply: AIMessage) =>
+      createAgent({
+        name,
+        model: fakeModel().respond(reply),
+        tools: [handOver, slow],
+        middleware: [hookspanMiddleware({ dispatcher, agentName: name })],
+      })
+    const alice = agent('alice', asks(...names))
+    const bob = agent('bob', new AIMessage({ id: 'bob', content: 'bob here' }))
+    const graph = new StateGraph(MessagesAnnotation)
+      .addNode('alice', alice.graph as never, { ends: ['bob'] })
+      .addNode('bob', bob.graph as never)
+      .addEdge(START, 'alice' as never)
+    return { dispatcher, events, alice, graph }
+  }
+
+  it.each([
+    ['alone', ['hand_over'], {}, 1],
+    ['with a call beside it', ['hand_over', 'slow'], {}, 2],
+    ['behind another', ['slow', 'hand_over'], {}, 2],
+    [
+      'with a call that begins once another has ended',
+      ['hand_over', 'slow', 'slow'],
+      { maxConcurrency: 2 },
+      3,
+    ],
+    // LangGraph leaves before the other begins.
+    ['with a call that never begins', ['hand_over', 'slow'], { maxConcurrency: 1 }, 1],
+    ['twice', ['hand_over', 'hand_over'], {}, 2],
+    ['on a thread', ['hand_over', 'slow'], { configurable: { thread_id: 't' } }, 2],
+  ])('is done, %s', async (_, names, config, calls) => {
+    for (const isTold of [false, true]) {
+      const { dispatcher, events, graph } = swarm(names)
+      const compiled = graph.compile({ checkpointer: 'configurable' in config ? new MemorySaver() : false })
+      const callbacks = (isTold ? [hookspanCallbacks({ dispatcher })] : []) as never
+      const { messages } = await compiled.invoke(hi, { ...config, callbacks })
+      expect(messages.at(-1)?.text).toBe('bob here')
+      await dispatcher.drain()
+      const agents = findAll(events, 'onComplete').filter(({ agentName }) => agentName !== 'LangGraph')
+      expect(agents).toMatchObject([
+        { agentName: 'alice', reason: 'done' },
+        { agentName: 'bob', reason: 'done' },
+      ])
+      expect(findAll(events, 'onError')).toEqual([])
+      expect(findAll(events, 'afterToolCall')).toHaveLength(calls)
+      expect(dispatcher.stats().operations).toBe(0)
+    }
+  })
+
+  it.each([1, 2])(
+    'is not left for the other where a gate refuses its result, %i at once',
+    async (maxConcurrency) => {
+      const { dispatcher, events, graph } = swarm(['hand_over', 'slow'], {
+        id: 'no',
+        point: 'beforeComplete',
+        decide: () => deny('Nobody has read it.'),
+      })
+      await expect(graph.compile().invoke(hi, { maxConcurrency })).rejects.toThrow('Nobody has read it.')
+      await dispatcher.drain()
+      expect(findAll(events, 'onStart')).toMatchObject([{ agentName: 'alice' }])
+      expect(dispatcher.stats().operations).toBe(0)
+    },
+  )
+
+  it('is done, too, where it is in no graph: LangGraph ends it without a word', async () => {
+    const { dispatcher, events, alice } = swarm(['hand_over'])
+    await alice.invoke(hi)
+    await dispatcher.drain()
+    expect(findAll(events, 'onComplete')).toMatchObject([{ agentName: 'alice', reason: 'done' }])
+    expect(dispatcher.stats().operations).toBe(0)
   })
 })

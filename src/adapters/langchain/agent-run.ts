@@ -53,6 +53,8 @@ export class AgentRun implements ToldAgent {
   #left: number | undefined
   #idle: NodeJS.Timeout | undefined
   readonly #parking = Promise.withResolvers<void>()
+  #ending: Promise<Error | undefined> | undefined
+  #handsOver = false
   #mayGoOn = true
   #isLeft = false
   /** Ids of the messages of the last request, by which a summary of them is noticed. */
@@ -108,15 +110,27 @@ export class AgentRun implements ToldAgent {
     this.#atWork++
   }
 
-  /** It has ended, or waits. Where one waits, the run is parked once none is at work. */
+  /** A tool gave what leaves the graph of the agent for the one around it. LangGraph tells no middleware that it is left. */
+  handsOver(): void {
+    this.#handsOver = true
+  }
+
+  /** It has ended, or waits. Where one waits or hands over, the run is parked or over once none is at work. */
   endedTool(): void {
     this.#atWork--
-    if (this.run.waitingFor === undefined || this.#atWork > 0) return
+    if ((this.run.waitingFor === undefined && !this.#handsOver) || this.#atWork > 0) return
     const park = () => {
-      this.run.end().then(() => this.#parking.resolve(), this.#parking.reject)
+      this.#ending = this.run.end()
+      this.#ending.then(() => this.#parking.resolve(), this.#parking.reject)
     }
     if ((this.#left ?? 0) <= 0) park()
     else this.#idle = setTimeout(park, TOGETHER_MS)
+  }
+
+  /** Gives what a gate says against its result, once the calls beside have ended: LangGraph waits for them, too. */
+  async handedOver(): Promise<Error | undefined> {
+    await this.#parking.promise
+    return this.#ending
   }
 
   /** What continues the run, once the calls beside the one that waits have ended. */

@@ -49,7 +49,14 @@ export async function callTool(
       if (isInterrupt(made.thrown)) await agent.parked()
       throw made.thrown
     }
-    return messageOf(classes, request, made.outcome, made.message)
+    const message = messageOf(classes, request, made.outcome, made.message)
+    if (isCommand(message) && message.graph === '__parent__') {
+      agent.handsOver()
+      end()
+      const refusal = await agent.handedOver()
+      if (refusal !== undefined) throw refusal
+    }
+    return message
   } finally {
     end()
   }
@@ -99,6 +106,7 @@ async function runTool(call: Call, request: LcToolRequest, handler: LcHandler<Lc
 
 interface CommandLike {
   readonly lg_name: 'Command'
+  readonly graph?: unknown
   readonly update?: { readonly messages?: unknown }
 }
 
