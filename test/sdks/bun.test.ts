@@ -116,7 +116,7 @@ it('keeps what it traced in its own viewer where the command is run by Bun, too'
   const env = { ...inheritedEnv(), ...programEnv(model.baseURL, endpoint) }
   const args = ['--bun', at('../../dist/cli/bin.js'), 'run', '--db', db, '--', BUN, 'chat.cjs']
 
-  const { stderr } = await promisify(execFile)(BUN, args, { cwd, env })
+  const { stderr } = await promisify(execFile)(BUN, args, { cwd, env, timeout: 60_000 })
 
   expect(stderr).toContain(`${endpoint}/`)
   expect((await runCli(['runs', '--db', db])).stdout).toMatch(/chat\.cjs/)
