@@ -26,6 +26,14 @@ const DONE: ScriptedStep = { content: 'Three bags, all of them blue.', usage }
 
 const search = (run: (args: { q: string }) => unknown = () => 'found 3', name = 'search') =>
   callable(name, name, { type: 'object' }, async (args) => run(args as { q: string }) as string)
+/** Answers to whatever it is called for. */
+const answersAll: CallableTool = {
+  tool: async () => ({ functionDeclarations: [{ name: 'other' }] }),
+  callTool: async (calls) =>
+    calls.map(({ id = '', name = '' }) => ({
+      functionResponse: { id, name, response: { error: `there is no ${name}` } },
+    })),
+}
 const asking = (...tools: CallableTool[]) => ({ model, contents: 'bags?', config: { tools } })
 
 const trees = async (dispatcher: HookDispatcher, tree: ReturnType<typeof activityTree>) => {
@@ -171,6 +179,11 @@ const USES: readonly Use[] = [
       ai.models.generateContent(
         asking(...['search', 'count', 'unused'].map((name) => search(({ q }) => `${name} ${q}`, name))),
       ),
+  ],
+  [
+    'a name that the model made up',
+    [{ toolCalls: [{ id: 'c1', name: 'made_up', arguments: {} }] }, DONE],
+    (ai) => ai.models.generateContent(asking(search(), answersAll)),
   ],
   [
     'a tool that is aborted',
@@ -324,6 +337,19 @@ describe('an observed client of @google/genai', () => {
         { error: expect.stringContaining('not today') },
       ].map((response, i) => ({ functionResponse: { id: `c${i}`, name: names[i], response } })),
     })
+  })
+
+  it('has a call of a name that the model made up as one tool call, which gates decide on', async () => {
+    const { ai, dispatcher, fetch } = observed(
+      { toolCalls: [{ id: 'c1', name: 'made_up', arguments: {} }] },
+      DONE,
+    )
+    dispatcher.use({ name: 'careful', gates: [toolPolicy({ allow: ['search', 'other'] })] })
+    const callTool = vi.fn(answersAll.callTool)
+    await ai.models.generateContent(asking({ ...answersAll, callTool }, search()))
+    expect(callTool).not.toHaveBeenCalled()
+    const parts = [expect.objectContaining({ functionResponse: expect.objectContaining({ id: 'c1' }) })]
+    expect(fetch.requests[1]?.messages.at(-1)).toEqual({ role: 'user', parts })
   })
 
   it('holds mocked calls to schemas in the words of Google, too', async () => {

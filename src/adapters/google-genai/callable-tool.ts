@@ -12,17 +12,24 @@ export function isCallable(tool: unknown): tool is CallableTool {
   return typeof asObject(tool)?.callTool === 'function'
 }
 
-/** A tool whose calls are tool calls, one after the other. */
-export function watchTool(tool: CallableTool, loop: SdkLoop): CallableTool {
+/** Tools whose calls are tool calls, one after the other. The SDK gives all calls of a turn to each of them. */
+export function watchTools(tools: readonly unknown[], loop: SdkLoop): unknown[] {
+  const callable = tools.filter(isCallable)
+  return tools.map((tool) => (isCallable(tool) ? watchTool(tool, callable, loop) : tool))
+}
+
+function watchTool(tool: CallableTool, all: readonly CallableTool[], loop: SdkLoop): CallableTool {
+  const isFirst = tool === all[0]
   return withOwn(tool, {
     async callTool(calls: readonly FunctionCall[]) {
-      // The SDK gives all calls of a turn to each of its tools.
-      const { functionDeclarations = [] } = await tool.tool()
-      const declared = new Map(functionDeclarations.map((one) => [one.name, one.description]))
+      const declared = await declaredBy(tool)
       const parts: Loose[] = []
       for (const call of calls) {
-        if (!declared.has(call.name)) continue
-        parts.push(...(await callOne(tool, loop, call, declared.get(call.name))))
+        if (declared.has(call.name))
+          parts.push(...(await callOne([tool], loop, call, declared.get(call.name))))
+        // A name that the model made up is each tool's to answer, and one call.
+        else if (isFirst && !(await isDeclared(call.name, all)))
+          parts.push(...(await callOne(all, loop, call, undefined)))
       }
       loop.answered()
       return parts
@@ -30,8 +37,19 @@ export function watchTool(tool: CallableTool, loop: SdkLoop): CallableTool {
   })
 }
 
+/** The names, with what is said of them. */
+async function declaredBy(tool: CallableTool): Promise<ReadonlyMap<string | undefined, string | undefined>> {
+  const { functionDeclarations = [] } = await tool.tool()
+  return new Map(functionDeclarations.map((one) => [one.name, one.description]))
+}
+
+async function isDeclared(name: string | undefined, tools: readonly CallableTool[]): Promise<boolean> {
+  for (const tool of tools) if ((await declaredBy(tool)).has(name)) return true
+  return false
+}
+
 async function callOne(
-  tool: CallableTool,
+  tools: readonly CallableTool[],
   loop: SdkLoop,
   call: FunctionCall,
   description: string | undefined,
@@ -46,7 +64,9 @@ async function callOne(
     ...(description && { description }),
   }
   const outcome = await loop.tool(init, async (args) => {
-    gave = await tool.callTool([{ ...call, args }])
+    const answers: Loose[] = []
+    for (const tool of tools) answers.push(...(await tool.callTool([{ ...call, args }])))
+    gave = answers
     told = responseOf(gave)
     const { error } = asObject(told) ?? {}
     if (error !== undefined) throw new ToolFailure(typeof error === 'string' ? error : JSON.stringify(error))

@@ -5,7 +5,7 @@ import { asList, asObject, asText } from '../../wire/reading.ts'
 import type { ObserveOptions } from '../generated-client/options.ts'
 import { SdkLoop } from '../sdk-loop/sdk-loop.ts'
 import { withOwn } from '../sdk-loop/with-own.ts'
-import { isCallable, watchTool } from './callable-tool.ts'
+import { isCallable, watchTools } from './callable-tool.ts'
 import { GOOGLE_GENAI_CAPABILITIES } from './capabilities.ts'
 import type { Params } from './types.ts'
 
@@ -121,7 +121,7 @@ function begin(
 /** The user's own object is the one that the SDK changes, where it does. */
 function watched(params: Params, loop: SdkLoop): Params {
   if (!runsTools(params) || params.config?.tools === undefined) return params
-  const tools = params.config.tools.map((tool) => (isCallable(tool) ? watchTool(tool, loop) : tool))
+  const tools = watchTools(params.config.tools, loop)
   return withOwn(params, { config: withOwn(params.config, { tools }) })
 }
 
