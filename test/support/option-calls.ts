@@ -69,7 +69,7 @@ import { durableAgent as durableOnTemporal } from 'hookspan/temporal'
 import { startTracing, traceHooks, withFlush } from 'hookspan/tracing'
 import { openRunSource, startViewer } from 'hookspan/viewer'
 import { matchers, repeatRuns } from 'hookspan/vitest'
-import { MockCoverageReporter } from 'hookspan/vitest-reporter'
+import ReporterByName, { MockCoverageReporter } from 'hookspan/vitest-reporter'
 import { optionTypes, type Taken } from './option-types.ts'
 
 export type Call = (more: object) => unknown
@@ -399,6 +399,7 @@ export const CALLS: Record<string, Record<string, Call>> = {
   'new MockCoverageReporter': {
     '{ write }': (more) => new MockCoverageReporter(more),
   },
+  'new default': { '{ write }': (more) => new ReporterByName(more) },
   // By an interface that vitest is given, which no function takes.
   toHaveCalledTool: {
     CalledToolOptions: (more) => matchers.toHaveCalledTool([{ name: 'a' }], 'a', {}, more),
