@@ -18,7 +18,7 @@ const FIELDS: Fields<WithFlushOptions> = {
 
 /**
  * What the handler gives, once its spans are sent: an async generator stays one, anything else is a promise. A handler that gives
- * nothing and answers by a callback, its last argument, gives nothing still, and its spans are sent before that is called.
+ * nothing and answers later by a callback, its last argument, gives nothing still, and its spans are sent before that is called.
  */
 export type Flushed<R> = R extends AsyncGenerator ? R : Promise<Awaited<R>>
 
