@@ -1,4 +1,5 @@
 import { delay } from '../internal/async.ts'
+import { joinSignals } from '../internal/join-signals.ts'
 
 /** Those who wait in this process for a request to change. */
 export class Waiters {
@@ -10,9 +11,10 @@ export class Waiters {
     const waiters = this.#byRequest.get(id) ?? new Set()
     this.#byRequest.set(id, waiters.add(resolve))
     const timer = new AbortController()
-    const either = AbortSignal.any([signal, timer.signal])
-    await Promise.race([promise, delay(patienceMs, either).catch(() => {})])
+    const either = joinSignals(signal, timer.signal)
+    await Promise.race([promise, delay(patienceMs, either.signal).catch(() => {})])
     timer.abort()
+    either.release()
     waiters.delete(resolve)
     if (waiters.size === 0) this.#byRequest.delete(id)
   }

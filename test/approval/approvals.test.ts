@@ -11,10 +11,23 @@ import {
 } from 'hookspan/approval'
 import { deny, type Gate, mutate } from 'hookspan/gates'
 import { requireHuman } from 'hookspan/policies'
-import { describe, expect, it, onTestFinished } from 'vitest'
+import { describe, expect, it, onTestFinished, vi } from 'vitest'
 import { answer, desk, folder, pending, request } from './support.ts'
 
 describe('waiting for a human', () => {
+  it('derives no signal at each look for an answer, of which Node 22 keeps something for as long as it waits', async () => {
+    const any = vi.spyOn(AbortSignal, 'any')
+    onTestFinished(() => any.mockRestore())
+    const { approvals, call } = desk({ ask: { timeoutMs: 60_000 }, pollMs: 1 })
+    const looks = vi.spyOn(approvals.store, 'get')
+    const outcome = call()
+    const asked = await pending(approvals)
+    await vi.waitFor(() => expect(looks.mock.calls.length).toBeGreaterThan(5))
+    await approvals.respond(asked.id, { decision: 'approve', argsDigest: asked.argsDigest })
+    expect(await outcome).toMatchObject({ state: 'completed' })
+    expect(any).not.toHaveBeenCalled()
+  })
+
   it('runs the tool once it is approved, and says who did', async () => {
     const { approvals, call, ran, events } = desk({ ask: { instructions: 'look twice', timeoutMs: 5_000 } })
     const outcome = call()
