@@ -84,8 +84,8 @@ export interface ChainOptions {
   readonly signal?: AbortSignal
   /** Asked anew for each gate, in the place of the context's: one before it may have waited for hours. */
   totals?(): TreeTotals
-  /** Told of each decision as it falls. */
-  onDecision?(record: GateRecord): void
+  /** Told of each decision as it falls, and of what the gate threw. */
+  onDecision?(record: GateRecord, error?: unknown): void
   /** Lets a gate run inside a scope of its own, for tracing. */
   around?(
     gate: Gate,
@@ -100,6 +100,8 @@ export interface ChainOptions {
 export interface GateVerdict {
   readonly record: GateRecord
   readonly decision: Decision
+  /** What the gate threw. */
+  readonly error?: unknown
 }
 
 /** The gates of one point, in the order in which they decide. */
@@ -150,8 +152,8 @@ export async function runChain(
       problem === undefined
         ? verdictOf(gate, { ...ctx, ...scope }, view.show(current), options)
         : unreadable(gate, ctx.point, problem)
-    const { record, decision } = await decided(gate, ctx.point, decide, options)
-    options.onDecision?.(record)
+    const { record, decision, error } = await decided(gate, ctx.point, decide, options)
+    options.onDecision?.(record, error)
     switch (decision.decision) {
       case 'proceed':
         continue
@@ -233,8 +235,8 @@ async function recheck(
     if (!concerns(gate, ctx)) continue
     const decide = async (scope?: { traceparent?: string }) =>
       onlyToRefuse(await verdictOf(gate, { ...ctx, ...scope }, view.show(current), options))
-    const { record, decision } = await decided(gate, ctx.point, decide, options)
-    options.onDecision?.(record)
+    const { record, decision, error } = await decided(gate, ctx.point, decide, options)
+    options.onDecision?.(record, error)
     if (decision.decision === 'deny') return refusal(decision, gate)
     if (decision.decision !== 'require_approval') continue
     // Who approved other arguments is not asked again: the approver finds that request, and refuses.
@@ -306,7 +308,7 @@ async function verdictOf(
     enforced,
     failure: answer.code,
   }
-  return { record, decision: enforced ? refused : PROCEED }
+  return { record, decision: enforced ? refused : PROCEED, error: answer.error }
 }
 
 async function askHuman(

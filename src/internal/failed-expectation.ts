@@ -8,3 +8,8 @@ export function isFailedExpectation(error: unknown): error is Error {
     return false
   }
 }
+
+/** The same, but for `node:assert`, with which what is tested may fail by itself, as it is meant to. Never throws. */
+export function isFailedExpect(error: unknown): error is Error {
+  return isFailedExpectation(error) && (error as { code?: unknown }).code !== 'ERR_ASSERTION'
+}

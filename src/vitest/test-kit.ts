@@ -1,10 +1,15 @@
 import { subscribe, unsubscribe } from 'node:diagnostics_channel'
 import { writeFileSync } from 'node:fs'
 import { dirname } from 'node:path'
-import { HOOK_CHANNEL, HookDispatcher, type HookRunMessage } from '../dispatcher/index.ts'
+import {
+  type GateDecidedMessage,
+  HOOK_CHANNEL,
+  HookDispatcher,
+  type HookRunMessage,
+} from '../dispatcher/index.ts'
 import type { HookEvent } from '../hooks/index.ts'
 import { HookspanError } from '../internal/errors.ts'
-import { isFailedExpectation } from '../internal/failed-expectation.ts'
+import { isFailedExpect, isFailedExpectation } from '../internal/failed-expectation.ts'
 import { makeFolder } from '../internal/make-folder.ts'
 import {
   type EventLog,
@@ -63,7 +68,7 @@ export class TestKit {
   readonly #models: ScriptedModel[] = []
   readonly #replays: { replay: ToolReplay; mode: ReplayMode }[] = []
   readonly #counted: (MockCoverage | undefined)[] = []
-  /** Of hooks: whatever one throws, the run goes on. */
+  /** Of hooks and gates: whatever one throws, the run goes on. */
   readonly #failedExpectations: Error[] = []
   #mocks: MockTools | undefined
   #humans: ScriptedApprovals | undefined
@@ -92,8 +97,9 @@ export class TestKit {
   }
 
   readonly #onHookRun = (message: unknown) => {
-    const { status, error, operationId } = message as HookRunMessage
-    if (status !== 'failed' || !isFailedExpectation(error)) return
+    const { status, error, operationId } = message as HookRunMessage | GateDecidedMessage
+    const isFailed = status === 'decided' ? isFailedExpect : isFailedExpectation
+    if (!isFailed(error)) return
     // The channel is that of the process.
     if (this.#log.events.some((event) => event.operationId === operationId)) {
       this.#failedExpectations.push(error)
@@ -188,7 +194,7 @@ export class TestKit {
     if (this.#dispatcher === this.#own) await this.#inTime(this.#own.shutdown({ timeoutMs: SHUTDOWN_MS }))
     else await this.#inTime(this.#dispatcher.drain(undefined, { timeoutMs: SHUTDOWN_MS }))
     unsubscribe(HOOK_CHANNEL, this.#onHookRun)
-    failures.unshift(...this.#failedExpectations)
+    failures.unshift(...this.#failedExpectations, ...expectedInTools(this.#log.events))
     this.#instrument[Symbol.dispose]()
     this.#log[Symbol.dispose]()
     if (holders.get(this.#dispatcher) === this) holders.delete(this.#dispatcher)
@@ -235,6 +241,13 @@ export class TestKit {
     makeFolder(dirname(path))
     writeFileSync(path, `${JSON.stringify(this.trace.toJSON(), null, 2)}\n`)
   }
+}
+
+/** Of tools that ran: the agent takes it for one that failed, and goes on. */
+function expectedInTools(events: readonly HookEvent[]): Error[] {
+  return events.flatMap((event) =>
+    event.hookType === 'onToolCallError' && !event.mocked && isFailedExpect(event.error) ? [event.error] : [],
+  )
 }
 
 export function joinFailures(failures: readonly Error[]): Error {

@@ -68,6 +68,23 @@ describe('a scripted human', () => {
     mocks.detach()
   })
 
+  it('fails the test when a function of it throws, also of one that is used up', async () => {
+    const { dispatcher, mocks } = setup()
+    const first = ({ amount }: { amount: number }) => {
+      if (amount !== 1) throw new Error('not the first')
+      return true
+    }
+    const humans = scriptedApprovals(dispatcher, [human('refund').when(first).approves()])
+    await runTools(dispatcher, [refund(1), refund(2)])
+    expect(thrownBy(() => humans.assertUsed()).message).toContain('its when() threw: not the first')
+    humans.add(human('refund').when(first).approves())
+    await runTools(dispatcher, [refund(3)])
+    expect(thrownBy(() => humans[Symbol.dispose]()).message).toMatch(
+      /^The `when` function of human\("refund"\).*threw: not the first\n {2}asked {4}refund\({"amount":3}\)$/,
+    )
+    mocks.detach()
+  })
+
   it('cannot time out where the question never expires', async () => {
     const { dispatcher, mocks } = setup({})
     const humans = scriptedApprovals(dispatcher, [human('refund').timesOut()])

@@ -65,10 +65,17 @@ const MISTAKES: [string, RegExp][] = [
     /mock of "get_weather" expects is not so: the town: expected 'Berlin' to be 'Oslo'[\s\S]*get_weather\(\{"city":"Berlin"\}\)/,
   ],
   ['bad: a hook that expects what is not so', /AssertionError: the town: expected 'Berlin' to be 'Oslo'/],
+  ['bad: a gate that expects what is not so', /AssertionError: the town: expected 'Berlin' to be 'Oslo'/],
+  ['bad: a tool that needs approval by what is not so', /the town: expected 'Berlin' to be 'Oslo'/],
+  ['bad: a tool of the test that expects what is not so', /the town: expected 'Berlin' to be 'Oslo'/],
   ['bad: a hook that expects what is not so, later, in one of several runs', /expected \+?0 to be 1/],
   [
     'bad: a human whose edits expect what is not so',
     /human\("get_weather"\)\.edits\S* threw: the town: expected 'Berlin' to be 'Oslo'/,
+  ],
+  [
+    'bad: a human who expects what is not so',
+    /^HookspanError: The `when` function of human\("get_weather"\)\S* threw: the town: expected 'Berlin' to be 'Oslo'/,
   ],
   ['bad: a human who is not asked', /A scripted human was not asked: human\("get_weather"\)\.approves/],
   ['bad: an assertion on the trajectory', /- book_flight\(…\) {4}expected as call 2, not made/],
@@ -93,7 +100,7 @@ describe('a test with the fixtures of hookspan/vitest', () => {
       ({ title, status }) => title.startsWith('ok') !== (status === 'passed'),
     )
     expect(wrong).toEqual([])
-    expect(tests.size).toBe(MISTAKES.length + 16)
+    expect(tests.size).toBe(MISTAKES.length + 17)
   })
 
   it('prints the tree of a failed run and saves its trace as OTLP JSON', () => {

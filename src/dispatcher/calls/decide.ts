@@ -44,7 +44,7 @@ export async function decide(
       return askHuman(core, { point, payload: asked, approval, gate, namesake, ...place })
     },
     around: inActivityOfItsOwn(core, place),
-    onDecision: (record) => tellDecided(core, record, place),
+    onDecision: (record, error) => tellDecided(core, record, place, error),
   })
   if (isRefusal(result) && result.stop) core.requestStop(result)
   return result
@@ -64,7 +64,12 @@ function inActivityOfItsOwn(core: OperationCore, place: DecidedPlace): NonNullab
   }
 }
 
-function tellDecided(core: OperationCore, record: GateRecord, { toolCallId }: DecidedPlace): void {
+function tellDecided(
+  core: OperationCore,
+  record: GateRecord,
+  { toolCallId }: DecidedPlace,
+  error: unknown,
+): void {
   const { reporter } = core.host
   if (!reporter.observed) return
   const { operationId } = core.info
@@ -72,6 +77,7 @@ function tellDecided(core: OperationCore, record: GateRecord, { toolCallId }: De
     status: 'decided',
     operationId,
     ...(toolCallId !== undefined && { toolCallId }),
+    ...(error !== undefined && { error }),
     ...record,
   })
 }

@@ -21,6 +21,8 @@ export interface GateDecidedMessage extends GateRecord {
   readonly status: 'decided'
   readonly operationId: string
   readonly toolCallId?: string
+  /** What the gate threw. */
+  readonly error?: unknown
 }
 
 /** What is published on the same channel for each question to a human. */

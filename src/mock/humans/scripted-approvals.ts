@@ -96,9 +96,7 @@ export class ScriptedApprovals implements Disposable {
 
   async #answer(request: ApprovalRequest, signal: AbortSignal): Promise<ApprovalAnswer> {
     this.#requests.push(request)
-    const pending = this.#answers.find(
-      (one) => one.used < one.definition.times && reasonsAgainst(one, request).length === 0,
-    )
+    const pending = this.#answers.find((one) => one.used < one.definition.times && this.#fits(one, request))
     if (pending === undefined) throw this.#unscripted(request)
     pending.used++
     const { approver, delayMs, reply } = pending.definition
@@ -116,20 +114,34 @@ export class ScriptedApprovals implements Disposable {
     }
   }
 
-  /** Of a function that throws the call is denied, and the agent goes on. */
+  #fits(pending: Pending, request: ApprovalRequest): boolean {
+    try {
+      return reasonsAgainst(pending, request).length === 0
+    } catch (error) {
+      // It was asked.
+      pending.used++
+      throw this.#threw(`The \`when\` function of ${pending.answer}`, request, error)
+    }
+  }
+
   #edited(args: unknown, request: ApprovalRequest, answer: HumanAnswer): unknown {
     if (typeof args !== 'function') return args
     try {
       return args(request.args)
     } catch (error) {
-      throw this.#failures.add(
-        new HookspanError(
-          'APPROVAL_UNSCRIPTED',
-          `The function of ${answer} threw: ${errorMessage(error)}\n  asked    ${request.apiName}(${safeStringify(request.args)})`,
-          { cause: error },
-        ),
-      )
+      throw this.#threw(`The function of ${answer}`, request, error)
     }
+  }
+
+  /** The call is denied, and the agent goes on. */
+  #threw(what: string, request: ApprovalRequest, error: unknown): HookspanError {
+    return this.#failures.add(
+      new HookspanError(
+        'APPROVAL_UNSCRIPTED',
+        `${what} threw: ${errorMessage(error)}\n  asked    ${request.apiName}(${safeStringify(request.args)})`,
+        { cause: error },
+      ),
+    )
   }
 
   #expire(request: ApprovalRequest, signal: AbortSignal): Promise<ApprovalAnswer> {
@@ -152,7 +164,7 @@ export class ScriptedApprovals implements Disposable {
       .filter(({ definition }) => matchesTool(definition.tool, request))
       .map(
         (pending) =>
-          `  ${pending.answer}: ${reasonsAgainst(pending, request).join('; ') || `used up, ${pending.used} of ${pending.definition.times}`}`,
+          `  ${pending.answer}: ${told(pending, request) || `used up, ${pending.used} of ${pending.definition.times}`}`,
       )
     return this.#failures.add(
       new HookspanError(
@@ -165,6 +177,15 @@ export class ScriptedApprovals implements Disposable {
         ].join('\n'),
       ),
     )
+  }
+}
+
+/** Of one that is used up, too: what its function throws then is a reason. */
+function told(pending: Pending, request: ApprovalRequest): string {
+  try {
+    return reasonsAgainst(pending, request).join('; ')
+  } catch (error) {
+    return `its when() threw: ${errorMessage(error)}`
   }
 }
 

@@ -1,5 +1,6 @@
 /** Tests that fail on purpose: fixtures.test.ts runs them in a vitest of their own and looks at which fail, and how. */
 
+import assert from 'node:assert/strict'
 import { HookDispatcher, type HookEvent } from 'hookspan'
 import { execAgent } from 'hookspan/agent'
 import { requireApproval } from 'hookspan/gates'
@@ -84,6 +85,34 @@ test('bad: a hook that expects what is not so', async ({ dispatcher }) => {
   await dispatcher.startOperation().toolCall({ apiName: 'get_weather', args: { city: 'Berlin' } }, () => 1)
 })
 
+test('bad: a gate that expects what is not so', async ({ dispatcher }) => {
+  const decide = ({ payload }: { payload: unknown }) => tooCold((payload as { city: string }).city)
+  dispatcher.use({ name: 'mine', gates: [{ id: 'mine', point: 'beforeToolCall', decide: decide as never }] })
+  await dispatcher.startOperation().toolCall({ apiName: 'get_weather', args: { city: 'Berlin' } }, () => 1)
+})
+
+const withTool = (tool: object) => ({ ...agent, tools: [{ ...agent.tools[0], ...tool } as never] })
+
+test('bad: a tool that needs approval by what is not so', async ({ dispatcher, mocks, model }) => {
+  mocks.use(mock('get_weather').optional().returns(1))
+  const asks = withTool({ needsApproval: ({ city }: { city: string }) => tooCold(city) })
+  await execAgent({ agent: asks, prompt, dispatcher, client: model([ask, 'sorry']) })
+})
+
+test('bad: a tool of the test that expects what is not so', async ({ dispatcher, model }) => {
+  const real = withTool({ execute: ({ city }: { city: string }) => tooCold(city) })
+  await execAgent({ agent: real, prompt, dispatcher, client: model([ask, 'sorry']) })
+})
+
+test('ok: a tool whose own assertion fails, which is what it is tested for', async ({
+  dispatcher,
+  model,
+}) => {
+  const real = withTool({ execute: ({ city }: { city: string }) => assert(city === 'Oslo', 'unknown') })
+  const run = await execAgent({ agent: real, prompt, dispatcher, client: model([ask, 'sorry']) })
+  expect(run).toHaveCalledTool('get_weather', undefined, { outcome: 'errored' })
+})
+
 test('bad: a hook that expects what is not so, later, in one of several runs', async ({ repeat }) => {
   const report = await repeat(1, async ({ dispatcher }) => {
     const handler = async () => tooCold('Rome')
@@ -122,6 +151,14 @@ test('bad: a human whose edits expect what is not so', async ({ dispatcher, mock
   gated(dispatcher)
   mocks.use(mock('get_weather').optional().returns(1))
   humans.add(human('get_weather').edits(({ city }: { city: string }) => tooCold(city)))
+  await execAgent({ agent, prompt, dispatcher, client: model([ask, 'done']) })
+})
+
+test('bad: a human who expects what is not so', async ({ dispatcher, mocks, model, humans }) => {
+  gated(dispatcher)
+  mocks.use(mock('get_weather').optional().returns(1))
+  const inOslo = ({ city }: { city: string }) => tooCold(city) === undefined
+  humans.add(human('get_weather').when(inOslo).approves())
   await execAgent({ agent, prompt, dispatcher, client: model([ask, 'done']) })
 })
 
