@@ -12,3 +12,6 @@ export const UNTRACED = 'untraced'
 
 /** A process has a `hookspan.config.*` to hold to. */
 export const GUARDED = 'guarded'
+
+/** A run was seen, or the program's own dispatcher has it: what is attached is not merely loaded. */
+export const RUN_SEEN = 'run seen'

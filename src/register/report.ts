@@ -1,6 +1,9 @@
 import { appendFileSync } from 'node:fs'
-import { GUARDED, LOADED, RUN_REPORT, UNTRACED } from '../internal/run-report.ts'
+import { GUARDED, LOADED, REFUSED, RUN_REPORT, RUN_SEEN, UNTRACED } from '../internal/run-report.ts'
 import { tell } from './tell.ts'
+
+/** Of use to `hookspan run` alone. */
+const SIGNS = [LOADED, REFUSED, GUARDED, RUN_SEEN]
 
 const reported = new Set<string>()
 
@@ -17,7 +20,7 @@ export function report(said: string): void {
   } catch (error) {
     // Else it is gone: nobody waits for it any more.
     const isForbidden = (error as NodeJS.ErrnoException).code === 'ERR_ACCESS_DENIED'
-    if (isForbidden && said !== LOADED && said !== GUARDED)
+    if (isForbidden && !SIGNS.includes(said))
       tell(said === UNTRACED ? 'not all of it could be traced.' : `attached ${said}.`)
   }
 }

@@ -1,8 +1,10 @@
 import { HookDispatcher } from '../dispatcher/index.ts'
 import { yieldToOthers } from '../dispatcher/yielding.ts'
+import { RUN_SEEN } from '../internal/run-report.ts'
 import type * as Policies from '../policies/index.ts'
 import { attach } from './attach.ts'
 import type { Loaded } from './module-hooks.ts'
+import { report } from './report.ts'
 import { requireOwn } from './require-own.ts'
 import { RunBounds } from './run-bounds.ts'
 import { tell } from './tell.ts'
@@ -13,11 +15,12 @@ import { notAttached } from './unattached.ts'
 
 /** What every SDK that the program loads is attached to. */
 const dispatcher = new HookDispatcher()
-yieldToOthers(dispatcher, () =>
+yieldToOthers(dispatcher, () => {
+  report(RUN_SEEN)
   tell(
     'what the program attaches by itself is left to its own dispatcher, and no hookspan.config.* holds there.',
-  ),
-)
+  )
+})
 const tracing = traceFirstRun(dispatcher)
 const bounds = new RunBounds(dispatcher)
 

@@ -1,6 +1,6 @@
 import type { HookDispatcher, Operation } from '../dispatcher/index.ts'
 import { errorMessage } from '../internal/errors.ts'
-import { UNTRACED } from '../internal/run-report.ts'
+import { RUN_SEEN, UNTRACED } from '../internal/run-report.ts'
 import type * as TracingParts from '../tracing/index.ts'
 import { isSdkRegistered } from '../tracing/sdk/registered-sdk.ts'
 import { report } from './report.ts'
@@ -30,6 +30,7 @@ export function traceFirstRun(dispatcher: HookDispatcher): FirstRunTracing {
   const { startOperation } = dispatcher
   dispatcher.startOperation = (init) => {
     if (state.runs === 0) {
+      report(RUN_SEEN)
       const how = traced(dispatcher)
       state.off = how === 'off'
       if (typeof how === 'object') state.tracing = how

@@ -597,6 +597,21 @@ describe('hookspan run', () => {
     expect(stderr).toContain('nothing was attached')
   })
 
+  it('says that no run was seen of what the program merely loads, as a framework does that asks its model by itself', async () => {
+    const cwd = mkdtempSync(join(tmpdir(), 'hookspan-'))
+    writeFileSync(
+      join(cwd, 'hookspan.config.json'),
+      '{"gates":[{"id":"a","type":"toolPolicy","deny":["wipe"]}]}',
+    )
+    const load = `import(${JSON.stringify(import.meta.resolve('@modelcontextprotocol/sdk/client/index.js'))})`
+    const { code, stderr } = await runCli(['run', '--', process.execPath, '-e', load], { env, cwd })
+
+    expect(code, stderr).toBe(0)
+    expect(stderr).toMatch(
+      /^hookspan: attached @modelcontextprotocol\/sdk [\d.]+, and saw no run\. No gate and no mock of hookspan\.config\.\* held\.$/m,
+    )
+  })
+
   it('says that no process of it was reached, whose NODE_OPTIONS are its own', async () => {
     const { code, stdout, stderr } = await run(
       '--',

@@ -3,7 +3,7 @@ import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { constants, tmpdir } from 'node:os'
 import { basename, dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { GUARDED, LOADED, REFUSED, RUN_REPORT, UNTRACED } from '../../internal/run-report.ts'
+import { GUARDED, LOADED, REFUSED, RUN_REPORT, RUN_SEEN, UNTRACED } from '../../internal/run-report.ts'
 import { findViewer, type RunFlags, type ViewerInUse } from './viewer-in-use.ts'
 
 const SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP', 'SIGUSR2'] as const
@@ -104,6 +104,7 @@ function tellEnd(where: string, report: string): void {
   const reported = new Set(existsSync(report) ? readFileSync(report, 'utf8').trim().split('\n') : [])
   const isUntraced = reported.delete(UNTRACED)
   const isGuarded = reported.delete(GUARDED)
+  const hasRun = reported.delete(RUN_SEEN)
   // The last word is that of the process, which says why.
   if (reported.delete(REFUSED) && reported.size === 0) return
   if (!reported.delete(LOADED)) {
@@ -114,14 +115,17 @@ function tellEnd(where: string, report: string): void {
     )
     return
   }
+  const held = isGuarded ? ' No gate and no mock of hookspan.config.* held.' : ''
   if (reported.size === 0) {
-    const held = isGuarded ? ' No gate and no mock of hookspan.config.* held.' : ''
     tell(
       `nothing was attached: the program loaded no SDK of a version that hookspan knows, or has it bundled inside.${held}`,
     )
     return
   }
-  tell(`attached ${[...reported].join(', ')}. ${isUntraced ? 'Not all of it could be traced.' : where}`)
+  const names = [...reported].join(', ')
+  // A framework that asks its models by itself may bring an SDK that it has no use for.
+  if (!hasRun) tell(`attached ${names}, and saw no run.${held}`)
+  else tell(`attached ${names}. ${isUntraced ? 'Not all of it could be traced.' : where}`)
 }
 
 function untilInterrupted(): Promise<void> {
