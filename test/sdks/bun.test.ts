@@ -121,3 +121,37 @@ it('keeps what it traced in its own viewer where the command is run by Bun, too'
   expect(stderr).toContain(`${endpoint}/`)
   expect((await runCli(['runs', '--db', db])).stdout).toMatch(/chat\.cjs/)
 })
+
+const RUNNER = `
+import { expect, test } from 'bun:test'
+import { HookDispatcher } from 'hookspan'
+import { matchTrajectory, mock, mockTools } from 'hookspan/mock'
+const dispatcher = new HookDispatcher()
+const find = () => dispatcher.startOperation().toolCall({ apiName: 'find', args: { id: '7' } }, () => 1)
+test('ok: a tool fails by itself', async () => {
+  using mocks = mockTools(dispatcher, [mock('find').calls(() => Buffer.alloc(-1))])
+  expect(await find()).toMatchObject({ state: 'errored' })
+})
+test('bad: a mock expects what is not so', async () => {
+  using mocks = mockTools(dispatcher, [mock('find').calls(({ id }) => expect(id).toBe('8'))])
+  await find()
+})
+test('bad: a matcher of bun', () => {
+  const args = expect.objectContaining({ id: '8' })
+  expect(matchTrajectory([{ name: 'find', args: { id: '7' } }], [{ name: 'find', args }]).pass).toBe(false)
+})
+`
+
+it('runs tests, and fails those in which an expectation of a mock fails', async () => {
+  symlinkSync(at('../..'), join(cwd, 'node_modules/hookspan'))
+  writeFileSync(join(cwd, 'runner.test.mjs'), RUNNER)
+  const { stderr } = await promisify(execFile)(BUN, ['test', './runner.test.mjs'], {
+    cwd,
+    env: inheritedEnv(),
+  }).catch((error: { stderr: string }) => error)
+  expect(stderr).toMatch(/\(pass\) ok: a tool fails by itself/)
+  expect(stderr).toMatch(/\(fail\) bad: a mock expects what is not so/)
+  expect(stderr).toMatch(/What a mock of "find" expects is not so: [\s\S]*Expected: "8"/)
+  expect(stderr).toMatch(/\(fail\) bad: a matcher of bun/)
+  expect(stderr).toContain('can ask its `expect.objectContaining()`')
+})

@@ -3,7 +3,14 @@ import { append } from '../../internal/append.ts'
 import { describeValue } from '../../internal/errors.ts'
 import { isPlain, isRecord } from '../../internal/objects.ts'
 import { isError } from '../../internal/realms.ts'
-import { type Difference, describeExpected, isForeignMatcher, isMatcher, type Path } from './matcher.ts'
+import {
+  assertNotOfBun,
+  type Difference,
+  describeExpected,
+  isForeignMatcher,
+  isMatcher,
+  type Path,
+} from './matcher.ts'
 
 /** `exact`: no property more. `partial`: further properties are allowed, at every depth. */
 export type CompareMode = 'exact' | 'partial'
@@ -33,6 +40,7 @@ export function differences(
     if (holds(() => expected.asymmetricMatch(actual))) return []
     return [differs(path, expected, actual)]
   }
+  assertNotOfBun(expected)
   if (Object.is(expected, actual) || expected === actual) return []
   // It may be in itself.
   if (path.length > MAX_DEPTH) {

@@ -1,4 +1,4 @@
-import { describeValue } from '../../internal/errors.ts'
+import { describeValue, HookspanError } from '../../internal/errors.ts'
 import { isPlain, isRecord } from '../../internal/objects.ts'
 
 export type Path = readonly (string | number)[]
@@ -63,6 +63,18 @@ interface ForeignMatcher {
 
 export function isForeignMatcher(value: unknown): value is ForeignMatcher {
   return isRecord(value) && typeof value.asymmetricMatch === 'function'
+}
+
+/** Those of `bun test` show nothing: whatever they are held against would differ, also where it is as expected. */
+export function assertNotOfBun(expected: unknown): void {
+  const tag = isRecord(expected) ? (expected as { [Symbol.toStringTag]?: unknown })[Symbol.toStringTag] : ''
+  const [, first = '', more = ''] = /^Expect([A-Z])(\w*)$/.exec(String(tag)) ?? []
+  if (first === '' || Reflect.ownKeys(expected as object).length > 0) return
+  throw new HookspanError(
+    'INVALID_OPTION',
+    `Only the \`expect\` of bun test itself can ask its \`expect.${first.toLowerCase()}${more}()\`. ` +
+      'Write a matcher of `match`, from hookspan/mock, or a function.',
+  )
 }
 
 function foreignName(value: object): string {
