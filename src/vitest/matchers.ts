@@ -24,6 +24,7 @@ import { ARGS_MODES, OUTCOMES } from '../mock/trajectory/check-expected.ts'
 import { isNamed } from '../mock/trajectory/compare-calls.ts'
 import { callsOfEvents } from '../mock/trajectory/event-calls.ts'
 import { eventsOf } from '../mock/trajectory/humans.ts'
+import { assertNotMisspelt } from '../mock/trajectory/misspelt.ts'
 
 interface MatcherResult {
   pass: boolean
@@ -80,6 +81,7 @@ export const matchers = {
   },
 
   toHaveCalledTool(
+    this: unknown,
     received: ReadableTrajectory,
     name: string,
     args?: unknown,
@@ -90,6 +92,7 @@ export const matchers = {
     assertRan(received)
     const { times, args: mode = 'partial', ...more } = options
     const calls = readTrajectory(received)
+    if (isNot(this) || times === 0) assertNotMisspelt(received, [name])
     const expected = { ...defined({ name, args }), ...more }
     const closest: string[] = []
     const fitting = calls.filter((call) => {
@@ -124,12 +127,18 @@ export const matchers = {
     return { pass, message: () => report + failureOf(received) }
   },
 
-  toHaveBeenDenied(received: ReadableTrajectory, name = '*', options: DeniedOptions = {}): MatcherResult {
+  toHaveBeenDenied(
+    this: unknown,
+    received: ReadableTrajectory,
+    name = '*',
+    options: DeniedOptions = {},
+  ): MatcherResult {
     assertFields<DeniedOptions>(options, DENIED, 'toHaveBeenDenied')
     assertGlob(name, 'the tool of toHaveBeenDenied()')
     assertRan(received)
     const events = eventsOf(received)
     const calls = events === undefined ? readTrajectory(received) : callsOfEvents(events)
+    if (isNot(this)) assertNotMisspelt(received, [name])
     const refused = calls.filter(({ outcome }) => outcome === 'denied' || outcome === 'rejected')
     const fitting = refused.filter(
       (call) =>
@@ -150,12 +159,18 @@ export const matchers = {
     }
   },
 
-  toHaveAskedHuman(received: ReadableTrajectory, name = '*', options: AskedHumanOptions = {}): MatcherResult {
+  toHaveAskedHuman(
+    this: unknown,
+    received: ReadableTrajectory,
+    name = '*',
+    options: AskedHumanOptions = {},
+  ): MatcherResult {
     assertFields<AskedHumanOptions>(options, ASKED, 'toHaveAskedHuman')
     assertGlob(name, 'the tool of toHaveAskedHuman()')
     assertRan(received)
     const questions = readQuestions(received)
     const { action, approver, times } = options
+    if (isNot(this) || times === 0) assertNotMisspelt(received, [name])
     const fitting = questions.filter(
       (question) =>
         isAbout(question, name) &&
@@ -188,6 +203,11 @@ function assertRan(received: unknown): void {
     'The trace is empty: nothing has run on the dispatcher of this test. Give it to the agent, and await the run. ' +
       'Where nothing is to run, say so: expect(trace.spans).toEqual([]).',
   )
+}
+
+/** Whether it stands behind `.not`, as vitest says in `this`. */
+function isNot(state: unknown): boolean {
+  return isRecord(state) && state.isNot === true
 }
 
 function isAbout({ tools, identifiers = [] }: HumanQuestion, glob: string): boolean {

@@ -1,6 +1,7 @@
 import { HookDispatcher } from 'hookspan'
+import { execAgent } from 'hookspan/agent'
 import { deny, requireApproval } from 'hookspan/gates'
-import { readTrajectory, recordEvents } from 'hookspan/mock'
+import { matchTrajectory, readTrajectory, recordEvents, scriptedModel } from 'hookspan/mock'
 import { expect as check, repeatRuns } from 'hookspan/vitest'
 import { describe, expect, it } from 'vitest'
 
@@ -195,4 +196,45 @@ it('takes no path of agents for the name of a tool: before `.not` it would hold 
   expect(() => check([denied]).toMatchTrajectory(['book'], { forbidden: ['shop > *'] })).toThrow(
     'Expected `forbidden`',
   )
+})
+
+it('takes no slip of a tool that was offered for one that was not called', async () => {
+  const dispatcher = new HookDispatcher()
+  using log = recordEvents(dispatcher)
+  using client = scriptedModel(['nothing to do'])
+  const tools = ['refund', 'get_user', 'search_v2', 'delete_order'].map((name) => ({
+    name,
+    execute: () => 1,
+  }))
+  const agent = { name: 'support', model: 'm', tools }
+  const run = await execAgent({ agent, prompt: 'hello', dispatcher, client })
+  for (const source of [run, log, log.events]) {
+    for (const judge of [
+      () => check(source).not.toHaveCalledTool('refnd'),
+      () => check(source).toHaveCalledTool('refnd', undefined, { times: 0 }),
+      () => check(source).not.toHaveBeenDenied('refnd'),
+      () => check(source).not.toHaveAskedHuman('bank/refnd'),
+      () => check(source).toMatchTrajectory([], { forbidden: ['refnd'] }),
+      () => matchTrajectory(source, [], { maxCalls: { refnd: 1 } }),
+    ]) {
+      expect(judge).toThrow(/No model was offered a tool "(bank\/)?refnd"[\s\S]* Did you mean "refund"\?/)
+    }
+    expect(() => check(source).not.toHaveCalledTool('deleteOrder')).toThrow('Did you mean "delete_order"?')
+    // There, or one that the agent rightly does not have.
+    for (const name of [
+      'refund',
+      'bank/refund',
+      'ref*',
+      'refnd*',
+      'set_user',
+      'search_v1',
+      'wipe_disk',
+      'get_users_of',
+    ]) {
+      check(source).not.toHaveCalledTool(name)
+    }
+    check(source).toMatchTrajectory([], { forbidden: ['refund', 'refunds'], maxCalls: { delete_order: 1 } })
+  }
+  expect(() => check(run).toHaveCalledTool('refnd')).toThrow('Expected a call of "refnd", found 0')
+  check(run.messages).not.toHaveCalledTool('refnd')
 })

@@ -1,6 +1,7 @@
 import { bestAlignment, bestAssignment } from './assignment.ts'
 import { assertExpected, assertTrajectoryOptions } from './check-expected.ts'
 import { type Comparison, compareCalls, type Expectation, isNamed, toExpectation } from './compare-calls.ts'
+import { assertNotMisspelt } from './misspelt.ts'
 import { assignInOrder, type Precedence, readPrecedences } from './precedence.ts'
 import { type ReadableTrajectory, readTrajectory } from './read-trajectory.ts'
 import { formatReport } from './report.ts'
@@ -29,6 +30,7 @@ export function matchTrajectory(
   assertTrajectoryOptions(options)
   assertExpected(expected)
   const actual = readTrajectory(source)
+  assertNotMisspelt(source, unwanted(options))
   const wanted = expected.map(toExpectation)
   const precedences = readPrecedences(wanted)
   const compare = (row: number, column: number) =>
@@ -180,6 +182,11 @@ function forbiddenProblems(
       ? [`forbidden call: "${call.name}" was called (call ${index + 1})`]
       : [],
   )
+}
+
+/** Which tools must not be called, or not often. */
+function unwanted({ forbidden = [], maxCalls }: TrajectoryOptions): string[] {
+  return [...forbidden, ...(typeof maxCalls === 'object' ? Object.keys(maxCalls) : [])]
 }
 
 function maximumProblems(actual: readonly TrajectoryCall[], { maxCalls }: TrajectoryOptions): string[] {

@@ -1,0 +1,54 @@
+import { HookspanError } from '../../internal/errors.ts'
+import { matchesTool } from '../../internal/glob.ts'
+import { nearestName } from '../../internal/nearest-name.ts'
+import { toolsOf } from '../tool-catalog.ts'
+import { eventsOfTree } from './humans.ts'
+
+/**
+ * A tool that must not be called, and that nobody offered, may be one that the agent rightly does not have. A name that
+ * is a letter away from one that was offered is misspelt: the expectation would hold for every run.
+ *
+ * @param names of tools that must not be called; globs are left out.
+ * @throws HookspanError `MOCK_UNKNOWN_TOOL`.
+ */
+export function assertNotMisspelt(source: object, names: readonly string[]): void {
+  const exact = names.filter((name) => !/[*?]/.test(name))
+  if (exact.length === 0) return
+  const offered = offeredIn(source)
+  for (const name of exact) {
+    if (offered.some((apiName) => isFor(name, apiName))) continue
+    const close = nearestName(
+      bare(name),
+      offered.filter((apiName) => mayBeMeant(bare(name), apiName) && !names.includes(apiName)),
+      name.length < 12 ? 1 : 2,
+    )
+    if (close === undefined) continue
+    throw new HookspanError(
+      'MOCK_UNKNOWN_TOOL',
+      `No model was offered a tool "${name}", so that it cannot have been called. Did you mean "${close}"?\n` +
+        `  Tools: ${offered.sort().join(', ')}.\n` +
+        'Where it is another tool, which the agent rightly does not have: ' +
+        `expect(readTrajectory(run).map(({ name }) => name)).not.toContain('${bare(name)}').`,
+    )
+  }
+}
+
+/** Nothing where no model's request is known. */
+function offeredIn(source: object): string[] {
+  const requests = (eventsOfTree(source) ?? []).flatMap((event) =>
+    event.hookType === 'beforeLlmCall' ? [event.request] : [],
+  )
+  return [...new Set(requests.flatMap((request) => toolsOf(request).map(({ name }) => name)))]
+}
+
+/** A tool's home is not part of what a model is offered. */
+const bare = (name: string) => name.slice(name.lastIndexOf('/') + 1)
+const isFor = (name: string, apiName: string) => matchesTool(name, { apiName }) || bare(name) === apiName
+
+/** Of `get_user` and `set_user`, `search_v1` and `search_v2`, one is no slip of the other; nor of names with a few letters. */
+function mayBeMeant(name: string, apiName: string): boolean {
+  const letters = (text: string) => text.replaceAll(/\d/g, '')
+  return name.length > 3 && letters(name) !== letters(apiName) && sameStart(name, apiName)
+}
+
+const sameStart = ([a = '']: string, [b = '']: string) => a.toLowerCase() === b.toLowerCase()
