@@ -2,7 +2,7 @@ import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
 import { AIMessage, type BaseMessage, HumanMessage, ToolMessage } from '@langchain/core/messages'
 import { fakeModel } from '@langchain/core/testing'
-import { Command, MemorySaver, MessagesAnnotation, START, StateGraph } from '@langchain/langgraph'
+import { Command, interrupt, MemorySaver, MessagesAnnotation, START, StateGraph } from '@langchain/langgraph'
 import { createApprovals, memoryStore } from 'hookspan/approval'
 import { deny } from 'hookspan/gates'
 import { hookspanCallbacks, hookspanMiddleware } from 'hookspan/langchain'
@@ -353,13 +353,18 @@ describe('an agent whose tool hands over to another of its graph', () => {
     description: 'Is slow.',
     schema: z.object({}),
   })
+  const own = tool(() => wait(10).then(() => `own: ${interrupt('which one?')}`), {
+    name: 'own',
+    description: 'Asks somebody itself.',
+    schema: z.object({}),
+  })
   const swarm = (names: string[], ...gates: Parameters<typeof dispatcherWith>) => {
     const { dispatcher, events } = dispatcherWith(...gates)
     const agent = (name: string, reply: AIMessage) =>
       createAgent({
         name,
         model: fakeModel().respond(reply),
-        tools: [handOver, slow],
+        tools: [handOver, slow, own],
         middleware: [hookspanMiddleware({ dispatcher, agentName: name })],
       })
     const alice = agent('alice', asks(...names))
@@ -418,6 +423,39 @@ describe('an agent whose tool hands over to another of its graph', () => {
       expect(dispatcher.stats().operations).toBe(0)
     },
   )
+
+  it.each([[['hand_over', 'slow']], [['slow', 'hand_over']], [['slow', 'slow', 'hand_over']]])(
+    'is done, and what a human was asked beside it is withdrawn: %s',
+    async (names) => {
+      const { dispatcher, events, graph } = swarm(names, requireHuman({ match: 'slow' }))
+      const approvals = createApprovals({ store: memoryStore(), mode: 'park' })
+      dispatcher.use(approvals)
+      const compiled = graph.compile({ checkpointer: new MemorySaver() })
+      const result = await compiled.invoke(hi, { configurable: { thread_id: 't' } })
+      expect(result.messages.at(-1)?.text).toBe('bob here')
+      expect(result).not.toHaveProperty('__interrupt__')
+      await dispatcher.drain()
+      const records = await approvals.list({})
+      expect(records.map(({ status }) => status)).toEqual(names.slice(1).map(() => 'cancelled'))
+      expect(findAll(events, 'onComplete')).toMatchObject([
+        { agentName: 'alice', reason: 'done' },
+        { agentName: 'bob', reason: 'done' },
+      ])
+      expect(findAll(events, 'afterToolCall')).toMatchObject([{ apiName: 'hand_over' }])
+      expect(dispatcher.stats().operations).toBe(0)
+    },
+  )
+
+  it("waits for the answer to a tool's own question that is asked after it, as LangGraph alone does", async () => {
+    const { dispatcher, events, graph } = swarm(['own', 'hand_over'])
+    const compiled = graph.compile({ checkpointer: new MemorySaver() })
+    const config = { configurable: { thread_id: 't' } }
+    expect(await compiled.invoke(hi, config)).toMatchObject({ __interrupt__: [{ value: 'which one?' }] })
+    await dispatcher.drain()
+    expect(findAll(events, 'onComplete')).toEqual([])
+    const { messages } = await compiled.invoke(new Command({ resume: 'the red one' }), config)
+    expect(messages.at(-1)?.text).toBe('bob here')
+  })
 
   it('is done, too, where it is in no graph: LangGraph ends it without a word', async () => {
     const { dispatcher, events, alice } = swarm(['hand_over'])

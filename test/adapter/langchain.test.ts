@@ -3,7 +3,7 @@ import { AIMessage, HumanMessage } from '@langchain/core/messages'
 import { fakeModel } from '@langchain/core/testing'
 import { Command, interrupt, MemorySaver } from '@langchain/langgraph'
 import { EXTENDED_HOOK_TYPES, HOOK_TYPES, HookDispatcher } from 'hookspan'
-import { createApprovals } from 'hookspan/approval'
+import { createApprovals, memoryStore } from 'hookspan/approval'
 import { deny, type Gate, mutate, skip } from 'hookspan/gates'
 import { hookspanCallbacks, hookspanMiddleware, runWith } from 'hookspan/langchain'
 import { mock, mockTools } from 'hookspan/mock'
@@ -17,7 +17,7 @@ import {
 } from 'langchain'
 import { describe, expect, it, vi } from 'vitest'
 import { z } from 'zod'
-import { dispatcherWith, find, gate, typesOf } from '../support/told-events.ts'
+import { dispatcherWith, find, findAll, gate, typesOf } from '../support/told-events.ts'
 import { bareGraph } from './langchain-graph.ts'
 
 const hi = () => ({ messages: [new HumanMessage('go')] })
@@ -264,7 +264,94 @@ describe('interrupts', () => {
     expect(second.messages.at(-2)?.text).toBe('took the red one')
     expect(answered).toHaveBeenCalledWith('the red one')
     expect(find(events, 'afterToolCall')).toMatchObject({ content: 'took the red one' })
+    await dispatcher.drain()
+    for (const type of ['onStart', 'beforeToolCall', 'onComplete'] as const) {
+      expect(findAll(events, type), type).toHaveLength(1)
+    }
   })
+
+  it("a tool's own questions are answered one after the other, in one run", async () => {
+    const { dispatcher, events } = dispatcherWith()
+    const { search } = searchTool(() => `${interrupt('which one?')} and ${interrupt('sure?')}`)
+    const model = fakeModel().respondWithTools(calls('search')).respond(new AIMessage('done'))
+    const middleware = [hookspanMiddleware({ dispatcher })]
+    const agent = createAgent({ model, tools: [search], middleware, checkpointer: new MemorySaver() })
+    const config = { configurable: { thread_id: 'one' } }
+    await agent.invoke(hi(), config)
+    await agent.invoke(new Command({ resume: 'red' }), config)
+    const { messages } = await agent.invoke(new Command({ resume: 'yes' }), config)
+    expect(messages.at(-2)?.text).toBe('red and yes')
+    await dispatcher.drain()
+    expect(findAll(events, 'onStart')).toHaveLength(1)
+    expect(findAll(events, 'onComplete')).toHaveLength(1)
+  })
+
+  it('a call that somebody edited while its tool waited for an answer is decided on anew', async () => {
+    const { dispatcher } = dispatcherWith({
+      id: 'no-b',
+      point: 'beforeToolCall',
+      decide: ({ payload }) => ((payload as { q: string }).q === 'b' ? deny('Not b.') : undefined),
+    })
+    const { search } = searchTool(() => `took ${interrupt('which one?')}`)
+    const model = fakeModel().respondWithTools(calls('search')).respond(new AIMessage('done'))
+    const middleware = [hookspanMiddleware({ dispatcher })]
+    const agent = createAgent({ model, tools: [search], middleware, checkpointer: new MemorySaver() })
+    const config = { configurable: { thread_id: 'one' } }
+    await agent.invoke(hi(), config)
+    const { id, tool_calls } = (await agent.graph.getState(config)).values.messages.at(-1)
+    const asks = new AIMessage({ id, content: '', tool_calls: [{ ...tool_calls[0], args: { q: 'b' } }] })
+    await agent.graph.updateState(config, { messages: [asks] })
+    const { messages } = await agent.invoke(new Command({ resume: 'red' }), config)
+    expect(messages.find(({ type }) => type === 'tool')?.text).toContain('Not b.')
+  })
+
+  it.each([[['own', 'search']], [['search', 'own']]])(
+    "a tool's own question and one about a call beside it are both answered in another process: %s",
+    async (names) => {
+      const approvals = createApprovals({ store: memoryStore(), mode: 'park' })
+      const own = tool(() => `own: ${interrupt('which one?')}`, {
+        name: 'own',
+        description: 'Asks.',
+        schema: z.object({}),
+      })
+      const { search, execute } = searchTool()
+      const checkpointer = new MemorySaver()
+      const process = () => {
+        const { dispatcher, events } = dispatcherWith(requireHuman({ match: 'search' }))
+        dispatcher.use(approvals)
+        const model = fakeModel()
+        const middleware = [hookspanMiddleware({ dispatcher })]
+        return {
+          model,
+          events,
+          agent: createAgent({ model, tools: [own, search], middleware, checkpointer }),
+        }
+      }
+      const config = { configurable: { thread_id: 'one' } }
+      const first = process()
+      first.model.respondWithTools(
+        names.map((name) => ({ name, args: name === 'search' ? { q: 'a' } : {}, id: name })),
+      )
+      const { __interrupt__: asked } = (await first.agent.invoke(hi(), config)) as unknown as {
+        __interrupt__: { id: string; value: unknown }[]
+      }
+      for (const { request } of await approvals.list({ status: 'pending' })) {
+        await approvals.respond(request.id, {
+          decision: 'approve',
+          approver: 'ann',
+          argsDigest: request.argsDigest,
+        })
+      }
+      const second = process()
+      second.model.respond(new AIMessage('done'))
+      const resume = Object.fromEntries(asked.map(({ id, value }) => [id, value]))
+      const { messages } = await second.agent.invoke(new Command({ resume }), config)
+      expect(messages.at(-1)?.text).toBe('done')
+      expect(execute).toHaveBeenCalledTimes(1)
+      expect(findAll(second.events, 'onStart')).toEqual([])
+      expect(await approvals.list({})).toHaveLength(1)
+    },
+  )
 })
 
 it("a human whom LangChain's own middleware asks stops the run, which goes on with the answer", async () => {

@@ -1,8 +1,9 @@
 import type { ParkedOperation } from '../../dispatcher/index.ts'
 import { currentPlace } from '../../dispatcher/run/current.ts'
+import { sameJson } from '../../wire/rewrite.ts'
 import type { SafeCalls } from '../safe/calls.ts'
 import { ObservedRun, type RunHost, type SaidOfRun, whenAborted } from '../sdk-run/observed-run.ts'
-import type { LcRuntime } from './lang-chain.ts'
+import type { LcRuntime, LcState, LcToolCall } from './lang-chain.ts'
 import type { Ended, How, ToldAgent } from './told-graphs.ts'
 
 /** What an interrupt of ours says, and what the graph may be resumed with as it is. */
@@ -110,9 +111,20 @@ export class AgentRun implements ToldAgent {
     this.#atWork++
   }
 
-  /** A tool gave what leaves the graph of the agent for the one around it. LangGraph tells no middleware that it is left. */
+  /**
+   * A tool gave what leaves the graph of the agent for the one around it. LangGraph tells no middleware that it is left. It
+   * goes where the last call says: whoever was asked before is asked nothing any more.
+   */
   handsOver(): void {
     this.#handsOver = true
+    this.run.waitingFor = undefined
+  }
+
+  /** Of a call that waits for a human. Our question beside a call that hands over is withdrawn: nobody comes back for its answer. */
+  waits(isOurs: boolean): void {
+    if (isOurs && this.#handsOver) return
+    this.#handsOver = false
+    this.run.waitingFor = 'human'
   }
 
   /** It has ended, or waits. Where one waits or hands over, the run is parked or over once none is at work. */
@@ -130,15 +142,25 @@ export class AgentRun implements ToldAgent {
   /** Gives what a gate says against its result, once the calls beside have ended: LangGraph waits for them, too. */
   async handedOver(): Promise<Error | undefined> {
     await this.#parking.promise
+    if (this.#handsOver) await afterTheOthers()
     return this.#ending
   }
 
   /** What continues the run, once the calls beside the one that waits have ended. */
   async parked(): Promise<ParkedOperation | undefined> {
     await this.#parking.promise
+    if (!this.#handsOver) await afterTheOthers()
     return this.run.parked
   }
+
+  /** The graph goes on with another agent, whoever was asked. */
+  get isHandedOver(): boolean {
+    return this.#handsOver
+  }
 }
+
+/** Of several calls that stop the graph LangGraph does what the last one says. */
+const afterTheOthers = () => new Promise<void>((resolve) => setImmediate(resolve))
 
 /** The signal of whoever called the agent: those of its nodes live no longer than they. */
 export function signalOf({ signal, configurable }: LcRuntime): AbortSignal | undefined {
@@ -162,8 +184,35 @@ export function answersIn(runtime: LcRuntime): number {
   return answers(runtime).length
 }
 
-/** The question of ours that the graph was resumed with as it is; the last one, where it was asked again. */
-export function resumedWith(runtime: LcRuntime): AskedHuman | undefined {
-  const given = answers(runtime) as readonly (Partial<AskedHuman> | null | undefined)[]
-  return given.findLast((answer) => answer?.hookspan === 'approval') as AskedHuman | undefined
+/**
+ * The run that the graph was resumed with: of the question of ours that was answered as it is, and the last one where it was
+ * asked again. The node of a call beside it may begin first: its question has been answered with something else.
+ */
+export function resumedWith(runtime: LcRuntime, state: LcState): ParkedOperation | undefined {
+  const { __pregel_resume_map: beside = {} } = runtime.configurable ?? {}
+  const all = Object.values(beside as object).filter((answer) => isOurs(answer) && isOf(state, answer.parked))
+  return [...all, ...answers(runtime)].findLast(isOurs)?.parked
+}
+
+function isOurs(answer: unknown): answer is AskedHuman {
+  return (answer as Partial<AskedHuman> | null | undefined)?.hookspan === 'approval'
+}
+
+/** Whether it waits in the step that the agent is in. */
+function isOf(state: LcState, { waiting = [] }: ParkedOperation): boolean {
+  const calls = callsIn(state)
+  return waiting.some(({ toolCallId }) => calls.some(({ id }) => id === toolCallId))
+}
+
+/** The same, and nobody has edited the calls: a call that has begun goes on with the arguments that were decided on. */
+export function goesOnWith(state: LcState, { openStep }: ParkedOperation): boolean {
+  const asked = openStep?.last?.toolCalls?.map(({ toolCallId, args }) => [toolCallId, args])
+  return sameJson(
+    asked,
+    callsIn(state).map(({ id, args }) => [id, args]),
+  )
+}
+
+function callsIn({ messages = [] }: LcState): readonly LcToolCall[] {
+  return messages.findLast(({ tool_calls = [] }) => tool_calls.length > 0)?.tool_calls ?? []
 }

@@ -1,13 +1,13 @@
 import type { AgentMiddleware } from 'langchain'
 import { assertAdapterOptions } from '../../adapter/adapter-options.ts'
-import type { HookDispatcher } from '../../dispatcher/index.ts'
+import type { HookDispatcher, ParkedOperation } from '../../dispatcher/index.ts'
 import type { AdapterInfo } from '../../dispatcher/run/capabilities.ts'
 import { HookspanError } from '../../internal/errors.ts'
 import { a, type Fields } from '../../internal/expect.ts'
 import { defined } from '../../internal/objects.ts'
 import { warnOfVersion } from '../peer-range.ts'
 import { runWith, takeRunInit } from '../sdk-run/run-with.ts'
-import { AgentRun, resumedWith, signalOf } from './agent-run.ts'
+import { AgentRun, goesOnWith, resumedWith, signalOf } from './agent-run.ts'
 import { LANGCHAIN_CAPABILITIES } from './capabilities.ts'
 import type { LcHandler, LcModelRequest, LcRuntime, LcState, LcToolRequest } from './lang-chain.ts'
 import { plainMessages, textOf } from './messages.ts'
@@ -61,6 +61,8 @@ class Runs {
   readonly #runs = new WeakMap<object, Map<string, AgentRun>>()
   /** Runs that are not over, by their threads: a question that is not ours stops the graph, and tells nobody. */
   readonly #threads = new Map<string, AgentRun>()
+  /** Those that have been parked, and may be gone on with in this process. */
+  readonly #parked = new Map<string, ParkedOperation>()
 
   constructor(options: HookspanMiddlewareOptions) {
     this.#options = options
@@ -72,9 +74,15 @@ class Runs {
     if (known !== undefined) return known
     const left = this.#threads.get(threadOf(runtime) ?? '')
     if (left !== undefined) return this.#remember(runtime, left)
-    const asked = resumedWith(runtime)
+    const resume = resumedWith(runtime, state) ?? this.#parkedOn(runtime, state)
     const start = () => this.#start(runtime, state)
-    return asked === undefined ? start() : runWith({ resume: asked.parked, ...takeRunInit() }, start)
+    return resume === undefined ? start() : runWith({ resume, ...takeRunInit() }, start)
+  }
+
+  /** A tool's own question says nothing of the run that it has parked. */
+  #parkedOn(runtime: LcRuntime, state: LcState): ParkedOperation | undefined {
+    const parked = this.#parked.get(threadOf(runtime) ?? '')
+    return parked !== undefined && goesOnWith(state, parked) ? parked : undefined
   }
 
   #known(runtime: LcRuntime): AgentRun | undefined {
@@ -111,10 +119,13 @@ class Runs {
     if (oldest !== undefined) this.#forget(oldest)
     this.#forget(thread, run)
     this.#threads.set(thread, run)
-    const forget = () => {
-      if (this.#threads.get(thread) === run) this.#threads.delete(thread)
+    this.#parked.delete(thread)
+    const forget = (parked?: ParkedOperation) => {
+      if (this.#threads.get(thread) !== run) return
+      this.#threads.delete(thread)
+      if (parked !== undefined) keep(this.#parked, thread, parked)
     }
-    outsideOfGraph(() => run.run.parked.then(forget, forget))
+    outsideOfGraph(() => run.run.parked.then(forget, () => forget()))
     return run
   }
 
@@ -174,6 +185,12 @@ function graphOf({ configurable }: LcRuntime): string {
 function threadOf(runtime: LcRuntime): string | undefined {
   const { thread_id } = runtime.configurable ?? {}
   return typeof thread_id === 'string' ? `${graphOf(runtime)} ${thread_id}` : undefined
+}
+
+function keep(parked: Map<string, ParkedOperation>, thread: string, run: ParkedOperation): void {
+  const [oldest] = parked.size >= MAX_THREADS ? parked.keys() : []
+  if (oldest !== undefined) parked.delete(oldest)
+  parked.set(thread, run)
 }
 
 /** What the gates made of the input, where it can be said to the agent. */

@@ -36,15 +36,15 @@ export async function callTool(
     const call = await openCall(agent, request)
     const decision = await call.decided
     if (decision.state === 'waiting') {
-      agent.run.waitingFor = 'human'
+      agent.waits(true)
       end()
-      return await ask(agent, request, decision)
+      return await ask(agent, classes, request, decision)
     }
     // The answer to our own question, so that the tool's own questions keep their order.
     passAnswers(agent, request)
     const made = decision.state === 'run' ? await runTool(call, request, handler) : { outcome: decision }
     if (made.thrown !== undefined) {
-      if (isInterrupt(made.thrown)) agent.run.waitingFor = 'human'
+      if (isInterrupt(made.thrown)) agent.waits(false)
       end()
       if (isInterrupt(made.thrown)) await agent.parked()
       throw made.thrown
@@ -139,13 +139,18 @@ function saidBy({ content, status }: LcMessage): unknown {
     : content
 }
 
-/** Stops the graph until somebody has answered. LangGraph does it by a throw. */
+/** Stops the graph until somebody has answered, by a throw, as LangGraph does. */
 async function ask(
   agent: AgentRun,
+  { ToolMessage }: LcMessages,
   { toolCall, runtime }: LcToolRequest,
   { request }: Extract<ToolCallDecision<unknown, unknown>, { state: 'waiting' }>,
-): Promise<never> {
+): Promise<LcMessage> {
   const parked = await agent.parked()
+  if (agent.isHandedOver) {
+    const content = 'Not run: it waited for a human, and a call beside it handed over to another agent.'
+    return new ToolMessage({ tool_call_id: toolCall.id ?? '', name: toolCall.name, status: 'error', content })
+  }
   if (parked === undefined || runtime.interrupt === undefined) {
     throw new Error(`Tool "${toolCall.name}" waits for a human, and this run cannot be interrupted.`)
   }
