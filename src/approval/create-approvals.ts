@@ -227,11 +227,20 @@ class ApprovalDesk implements Approvals {
     await append(answeredEvent(known.request, answer))
     const kept: KeptAnswer = this.#options.audit === undefined ? answer : { ...answer, logged: true }
     const result = await this.store.answer(id, kept, now).catch(async (error: unknown) => {
+      const record = await this.#takenAfterAll(id, kept, now)
+      if (record !== undefined) return { record, closed: true }
       await append({ event: 'refused', requestId: id, code: 'STORE_FAILED', problem: errorMessage(error) })
       throw error
     })
     if (result === undefined || !result.closed) throw closedError(result?.record ?? current, now)
     return result.record
+  }
+
+  /** What says that an answer was taken may be lost on its way, and the answer counts. */
+  async #takenAfterAll(id: string, answer: KeptAnswer, now: number): Promise<ApprovalRecord | undefined> {
+    const record = await inReach(this.store.get(id)).catch(() => undefined)
+    const isIt = record?.closedAt === now && digestOf(record.answer) === digestOf(answer)
+    return isIt ? record : undefined
   }
 
   noteRefused(details: Omit<AuditEvent, 'event'>): Promise<void> {

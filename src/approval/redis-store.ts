@@ -36,6 +36,7 @@ const ADD = `
   end
   return redis.call('HGETALL', KEYS[1])`
 
+/** A publish that an ACL refuses undoes nothing of what was written before it: who waits looks by itself, too. */
 const CLOSE = `
   local status = redis.call('HGET', KEYS[1], 'status')
   if not status then return {} end
@@ -46,7 +47,7 @@ const CLOSE = `
     redis.call('HSET', KEYS[1], 'status', ARGV[1], 'closedAt', ARGV[2])
     if ARGV[3] ~= '' then redis.call('HSET', KEYS[1], 'answer', ARGV[3]) end
     if ARGV[5] ~= '' then redis.call('PEXPIRE', KEYS[1], ARGV[5]) else redis.call('PERSIST', KEYS[1]) end
-    redis.call('PUBLISH', KEYS[2], ARGV[4])
+    redis.pcall('PUBLISH', KEYS[2], ARGV[4])
     status = ARGV[1]
     closed = '1'
   end

@@ -17,14 +17,20 @@ import { describe, expect, it, onTestFinished } from 'vitest'
 import { desk, folder, pending, redisClusterUrl, redisUrl } from './support.ts'
 
 /** A way to the Redis of this file that can be closed, as when the network is away. */
-async function way(): Promise<{ url: string; close(): void; open(): Promise<void> }> {
+async function way(): Promise<{ url: string; close(): void; open(): Promise<void>; loseNextReply(): void }> {
   const { hostname, port } = new URL(url as string)
   const sockets = new Set<Socket>()
+  let loses = false
   const server = createServer((socket) => {
     const on = connect(Number(port), hostname)
     for (const one of [socket, on])
       sockets.add(one.on('error', () => {}).on('close', () => sockets.delete(one)))
-    socket.pipe(on).pipe(socket)
+    socket.pipe(on)
+    on.on('data', (reply) => {
+      if (!loses) return void socket.write(reply)
+      loses = false
+      socket.destroy()
+    }).on('end', () => socket.end())
   })
   const open = () => new Promise<void>((done) => server.listen(at, '127.0.0.1', () => done()))
   let at = 0
@@ -35,7 +41,10 @@ async function way(): Promise<{ url: string; close(): void; open(): Promise<void
     for (const socket of sockets) socket.destroy()
   }
   onTestFinished(close)
-  return { url: `redis://127.0.0.1:${at}`, close, open }
+  const loseNextReply = () => {
+    loses = true
+  }
+  return { url: `redis://127.0.0.1:${at}`, close, open, loseNextReply }
 }
 
 const SECRET = 'a secret of some length'
@@ -168,7 +177,61 @@ describe.skipIf(url === undefined)('while Redis is away', () => {
     await op.complete()
     expect((await outcome).state).not.toBe('completed')
   })
+
+  it('one that Redis took, whose reply was lost, is not told, or written down, as refused', async () => {
+    const redis = await way()
+    const there = prefix()
+    const events: string[] = []
+    const { approvals, call, ran } = desk({ store: redisStore({ url: url as string, prefix: there }) })
+    const elsewhere = createApprovals({
+      store: redisStore({ url: redis.url, prefix: there }),
+      audit: {
+        append: async ({ event }) => {
+          events.push(event)
+          if (event === 'answered') redis.loseNextReply()
+        },
+      },
+    })
+    onTestFinished(async () => {
+      await elsewhere.close()
+      await approvals.close()
+    })
+    const outcome = call()
+    const { id } = await pending(elsewhere)
+    const taken = await elsewhere.respond(id, { decision: 'approve', approver: 'ann' })
+    expect(taken).toMatchObject({ status: 'answered', answer: { approver: 'ann' } })
+    expect(events).toEqual(['answered'])
+    expect((await outcome).state).toBe('completed')
+    expect(ran).toHaveLength(1)
+  })
 })
+
+it.skipIf(url === undefined)(
+  'an answer counts whose giver may not publish, and nobody says that it failed',
+  async () => {
+    const admin = createClient({ url: url as string })
+    await admin.connect()
+    onTestFinished(() => admin.destroy())
+    const prefix = `${crypto.randomUUID()}:`
+    // Redis gives a new user no channels.
+    await admin.sendCommand(['ACL', 'SETUSER', 'clerk', 'on', '>secret', `~${prefix}*`, '+@all'])
+    const { approvals, call } = desk({ store: redisStore({ url: url as string, prefix }) })
+    const events: string[] = []
+    const clerk = createApprovals({
+      store: redisStore({ url: `redis://clerk:secret@${new URL(url as string).host}`, prefix }),
+      audit: { append: async ({ event }) => void events.push(event) },
+    })
+    onTestFinished(async () => {
+      await clerk.close()
+      await approvals.close()
+    })
+    const outcome = call()
+    const { id } = await pending(clerk)
+    expect(await clerk.respond(id, { decision: 'approve' })).toMatchObject({ status: 'answered' })
+    expect(events).toEqual(['answered'])
+    expect((await outcome).state).toBe('completed')
+  },
+)
 
 it.skipIf(url === undefined)(
   'publishes requests and takes signed answers from the broker, once',
