@@ -107,6 +107,26 @@ describe('httpGate', () => {
     expect(connections()).toBe(1)
   })
 
+  it('is asked over a connection of its own where those that were kept have been closed', async () => {
+    const asked = new Map<Socket, number>()
+    let waiting: (() => void)[] = []
+    const { url, connections } = await serve(({ socket }, response) => {
+      const times = (asked.get(socket) ?? 0) + 1
+      asked.set(socket, times)
+      // As a proxy that is restarted, or lets a connection have so many requests.
+      if (times > 1) return void socket.destroy()
+      waiting.push(() => json({ decision: 'proceed' })(undefined as never, response))
+      if (waiting.length < 3 && asked.size <= 3) return
+      for (const reply of waiting) reply()
+      waiting = []
+    })
+    const { op } = start([guard(url)])
+    await Promise.all([callTool(op), callTool(op), callTool(op)])
+    expect(connections()).toBe(3)
+    expect((await callTool(op)).outcome.state).toBe('completed')
+    expect(connections()).toBe(4)
+  })
+
   it('hands on the trace', async () => {
     const traceparent = '00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01'
     let got: string | undefined

@@ -107,6 +107,30 @@ it.each(['заказ 7', 'a\r\nx: y', '\ud800'])('tells of an operation whose id
   expect(got[0]?.body.event.operationId).toBe(operationId)
 })
 
+it.each([
+  ['seconds', () => '1'],
+  ['a date', () => new Date(Date.now() + 2_000).toUTCString()],
+])('waits for as long as it is asked to, in %s', async (_, until) => {
+  const at: number[] = []
+  const server = createServer((request, response) => {
+    request.resume()
+    at.push(performance.now())
+    response.writeHead(at.length === 1 ? 429 : 204, { 'retry-after': until() }).end()
+  })
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  onTestFinished(() => {
+    server.closeAllConnections()
+    server.close()
+  })
+  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/`
+  const hook = webhookHook({ id: 'billing', type: 'onComplete', url, ...options })
+  await new HookDispatcher().startOperation({ hooks: [hook] }).complete()
+  await hook.flush()
+  expect(at).toHaveLength(2)
+  // A date has whole seconds.
+  expect((at[1] as number) - (at[0] as number)).toBeGreaterThan(900)
+})
+
 it('never keeps the agent waiting, and gives up what does not pass', async () => {
   const { url, got } = await endpoint(() => 400)
   const dead = deadLetters()

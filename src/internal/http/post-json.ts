@@ -61,12 +61,10 @@ function refused(hostname: string, address = 'no address'): Error {
 }
 
 const AGENT = { keepAlive: true, maxSockets: 256, scheduling: 'lifo' } as const
+const GUARDED = { lookup: guardedLookup() }
 const agents = {
-  'http:': { open: new Agent(AGENT), guarded: new Agent({ ...AGENT, lookup: guardedLookup() } as never) },
-  'https:': {
-    open: new AgentTls(AGENT),
-    guarded: new AgentTls({ ...AGENT, lookup: guardedLookup() } as never),
-  },
+  'http:': { open: new Agent(AGENT), guarded: new Agent({ ...AGENT, ...GUARDED } as never) },
+  'https:': { open: new AgentTls(AGENT), guarded: new AgentTls({ ...AGENT, ...GUARDED } as never) },
 }
 
 /** Headers that the client sets itself, or that would change how the request is read. */
@@ -131,15 +129,15 @@ export async function postJson(options: PostOptions): Promise<PostReply> {
   try {
     return await send(options)
   } catch (error) {
-    // The server closed the kept connection as the request went out: it was not read.
+    // The server closed the kept connection as the request went out: it was not read. Others that are kept may be closed, too.
     if (!(error instanceof StaleSocket)) throw error
-    return send(options)
+    return send(options, 'anew')
   }
 }
 
 class StaleSocket extends Error {}
 
-function send(options: PostOptions) {
+function send(options: PostOptions, connection: 'kept' | 'anew' = 'kept') {
   const { url, body, id, secret, signedAtMs: timestampMs = Date.now(), signal, maxBodyBytes } = options
   const { headers, allowPrivateAddresses } = options
   const protocol = url.protocol as 'http:' | 'https:'
@@ -148,7 +146,7 @@ function send(options: PostOptions) {
   const { promise, resolve, reject } = Promise.withResolvers<PostReply>()
   const outgoing = request(url, {
     method: 'POST',
-    agent,
+    ...(connection === 'kept' ? { agent } : { agent: false, ...(!allowPrivateAddresses && GUARDED) }),
     signal,
     headers: {
       ...headers,

@@ -9,6 +9,7 @@ import { defined } from '../objects.ts'
 import { assertSecret } from '../signature.ts'
 import { type DeliverySpan, deliverySpan } from './delivery-span.ts'
 import { assertHeaders, assertTarget, postJson } from './post-json.ts'
+import { retryAfter } from './retry-after.ts'
 
 export interface WebhookOptions {
   url: string
@@ -189,7 +190,7 @@ export class WebhookSender {
         return this.#finish(one, true)
       }
       one.lastError = `status ${statusCode}`
-      retryAfterMs = 1_000 * (Number(reply.headers['retry-after']) || 0)
+      retryAfterMs = retryAfter(reply.headers['retry-after']) ?? 0
     } catch (error) {
       one.lastError = errorMessage(error)
       if ((error as { code?: unknown }).code === 'PRIVATE_ADDRESS') statusCode = 0

@@ -1,5 +1,6 @@
 import { STATUS_CODES } from 'node:http'
 import { errorMessage } from '../../internal/errors.ts'
+import { retryAfter } from '../../internal/http/retry-after.ts'
 import { shownAsUrl } from '../../internal/shown-url.ts'
 import type { HttpAnswer } from './otlp-post.ts'
 import type { Answer, Failure } from './parcel.ts'
@@ -21,7 +22,7 @@ export function readAnswer(answer: HttpAnswer): Answer {
       state: 'failed',
       status,
       message: statusText(answer),
-      ...(retryAfterMs !== undefined && { retryAfterMs }),
+      ...(retryAfterMs !== undefined && { retryAfterMs: Math.min(retryAfterMs, LONGEST_RETRY_AFTER_MS) }),
     }
   }
   return { state: 'unwanted', status, message: statusText(answer) }
@@ -58,12 +59,6 @@ function messageIn(text: string): string {
   } catch {
     return text
   }
-}
-
-function retryAfter(header: string | undefined): number | undefined {
-  if (header === undefined) return undefined
-  const ms = /^\d+$/.test(header.trim()) ? Number(header) * 1_000 : Date.parse(header) - Date.now()
-  return ms > 0 ? Math.min(ms, LONGEST_RETRY_AFTER_MS) : undefined
 }
 
 interface Partial {
