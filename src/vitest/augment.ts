@@ -15,7 +15,13 @@ export interface HookspanMatchers<R> {
   toHaveAskedHuman(name?: string, options?: AskedHumanOptions): R
 }
 
+// Not vitest's `Matchers`: its type parameters are others in each major, which is an error without `skipLibCheck`.
+declare global {
+  namespace Chai {
+    interface Assertion extends HookspanMatchers<void> {}
+  }
+}
+
 declare module 'vitest' {
-  interface Matchers<R extends void | Promise<void> = void | Promise<void>, T = unknown>
-    extends HookspanMatchers<R> {}
+  interface AsymmetricMatchersContaining extends HookspanMatchers<unknown> {}
 }

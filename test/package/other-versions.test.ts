@@ -23,6 +23,25 @@ console.log(reply.choices[0].message.content)
 await server.close()
 `
 
+/** Each of them is a promise where it is awaited, and in vitest's own `expect`, too. */
+const MATCHERS = `
+import type { AgentRun } from 'hookspan/agent'
+import { expect, test } from 'hookspan/vitest'
+import { expect as own } from 'vitest'
+test('has types', async ({ trace }: { trace: object }) => {
+  const run = {} as AgentRun
+  expect(run).not.toHaveCalledTool('refund', { id: expect.any(String) }, { times: 1 })
+  own(trace).toHaveSpans(['invoke_agent support'])
+  const later: Promise<unknown> = expect(Promise.resolve(run)).resolves.toHaveBeenDenied()
+  const polled: Promise<unknown> = expect.poll(() => trace).toHaveAskedHuman('refund')
+  expect([run, await later, await polled]).toEqual([expect.toHaveCalledTool('refund')])
+  // @ts-expect-error No name.
+  expect(run).toHaveCalledTool()
+  // @ts-expect-error No such option.
+  expect(run).toHaveCalledTool('refund', {}, { time: 1 })
+})
+`
+
 describe('beside versions of its peers that it was not tested with', () => {
   let project: Awaited<ReturnType<typeof installPacked>>
   beforeAll(async () => {
@@ -56,6 +75,20 @@ describe('beside versions of its peers that it was not tested with', () => {
       env: outside,
     }).catch((error: { stdout: string }) => error)
     expect(JSON.parse(stdout)).toMatchObject({ numFailedTests: 0, numPassedTests: 8 })
+  })
+
+  it('has the types of its matchers there, also where those of libraries are checked', async () => {
+    writeFileSync(join(project.folder, 'matchers.mts'), MATCHERS)
+    const flags =
+      '--strict --noEmit --skipLibCheck false --module nodenext --target es2024 --types node'.split(' ')
+    const tsc = join(ROOT, 'node_modules/typescript/bin/tsc')
+    const typeRoots = ['--typeRoots', join(ROOT, 'node_modules/@types')]
+    const checked = run(process.execPath, [tsc, ...flags, ...typeRoots, 'matchers.mts'], {
+      cwd: project.folder,
+      env: outside,
+    })
+    const { stdout } = await checked.catch((error: { stdout: string }) => error)
+    expect(stdout).toBe('')
   })
 })
 
