@@ -4,7 +4,7 @@ import { callTool, redactKeys, replayTools } from 'hookspan/mock'
 import { expect, test } from 'hookspan/vitest'
 import { support } from './support-agent.ts'
 
-const file = new URL('recordings/refund.json', import.meta.url).pathname
+const file = `${import.meta.dirname}/recordings/refund.json`
 
 test('refunds as it did when it was recorded', async ({ dispatcher, model }) => {
   using replay = replayTools(dispatcher, { file, redact: redactKeys(['email']) })

@@ -4,7 +4,7 @@ import { callTool, mock, redactKeys, replayTools } from 'hookspan/mock'
 import { expect, test } from 'hookspan/vitest'
 import { support } from './support-agent.ts'
 
-const file = new URL('recordings/refund.json', import.meta.url).pathname
+const file = `${import.meta.dirname}/recordings/refund.json`
 
 test('does not promise what the bank refuses', async ({ dispatcher, mocks, model }) => {
   using replay = replayTools(dispatcher, { file, redact: redactKeys(['email']) })

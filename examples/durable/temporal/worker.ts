@@ -38,7 +38,7 @@ const { TEMPORAL_ADDRESS: address = '127.0.0.1:7233' } = process.env
 const worker = await Worker.create({
   connection: await NativeConnection.connect({ address }),
   taskQueue: 'agents',
-  workflowsPath: new URL('workflows.ts', import.meta.url).pathname,
+  workflowsPath: `${import.meta.dirname}/workflows.ts`,
   activities: { ...durableAgent({ name: 'refunds', agent, client, dispatcher }) },
 })
 await worker.run()

@@ -13,7 +13,7 @@ const agent = {
   tools: (support.tools ?? []).map((tool) => ({ ...tool, execute: async () => answers[tool.name] })),
 }
 const dispatcher = new HookDispatcher()
-const file = new URL('refund.json', import.meta.url).pathname
+const file = `${import.meta.dirname}/refund.json`
 const recorder = recordTools(dispatcher, { file, redact: redactKeys(['email']) })
 const client = scriptedModel([
   callTool('find_order', { id: '7' }),
