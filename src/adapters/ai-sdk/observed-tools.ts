@@ -234,6 +234,8 @@ export class ObservedTools {
       toolCallId,
       apiName: name,
       args: input,
+      // `generateText` waits for tools that are at work; a stream that is aborted is over at once, and its run with it.
+      outlastsAbort: true,
       // The tool that makes it is at work, and cannot be left and gone on with.
       ...(within !== undefined && { parkable: false }),
       ...defined({

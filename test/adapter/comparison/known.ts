@@ -163,7 +163,7 @@ export const KNOWN: readonly Known[] = [
     why: 'the SDK keeps one call and one result for each id',
   },
   {
-    of: ['observeOpenAI, runTools', 'mastra', 'strands'],
+    of: ['ai-sdk', 'observeOpenAI, runTools', 'mastra', 'strands'],
     where: [
       'execute_tool hookspan.tool.outcome',
       'execute_tool hookspan.tool.success',

@@ -19,6 +19,7 @@ interface Saved {
 /** The real package, on its own test model. */
 export const aiSdkSubject: ContractSubject = {
   name: 'ai-sdk',
+  waitsForTools: true,
   capabilities: AI_SDK_CAPABILITIES,
   async run(run) {
     const saved = run.state as Saved | undefined
