@@ -116,8 +116,13 @@ const ATTACH: Readonly<Record<string, Attach>> = {
   '@modelcontextprotocol/sdk/client': eachNew('Client', observeMcpClient),
   '@modelcontextprotocol/sdk/client/index.js': eachNew('Client', observeMcpClient),
   '@modelcontextprotocol/client': eachNew('Client', observeMcpClient),
+  '@modelcontextprotocol/sdk/server': eachNew('Server', observeMcpServer),
+  '@modelcontextprotocol/sdk/server/index.js': eachNew('Server', observeMcpServer),
   '@modelcontextprotocol/sdk/server/mcp.js': eachNew('McpServer', observeMcpServer),
-  '@modelcontextprotocol/server': eachNew('McpServer', observeMcpServer),
+  '@modelcontextprotocol/server': (exports, to) => ({
+    ...eachNew('McpServer', observeMcpServer)(exports, to),
+    ...eachNew('Server', observeMcpServer)(exports, to),
+  }),
   '@anthropic-ai/claude-agent-sdk': ({ query: own, prewarm }, { dispatcher }) => {
     const { observeClaudeAgent } = adapter<typeof ClaudeAgent>('claude-agent')
     const observed = observeClaudeAgent(own as ClaudeQuery, { dispatcher })

@@ -113,15 +113,18 @@ function attached(text: string, url: string, name: string, isModule: boolean): s
   return `${text}\n${isModule ? moduleLine(url) : commonLine(url, name)}\n`
 }
 
-const CLIENT = /^\.\/client\.m?js$/
-const AT_ROOT = /\/node_modules\/(?:@[^/]+\/)?[^/]+\/[^/]+$/
+/** What a package asks for by its path, others ask for by its name: whichever comes first. */
+const BY_PATH = [
+  [/^\.\/client\.m?js$/, /\/node_modules\/(?:@[^/]+\/)?[^/]+\/[^/]+$/, 'client'],
+  [/^\.\/index\.js$/, /\/dist\/(?:esm|cjs)\/server\/index\.js$/, 'server/index.js'],
+] as const
 
 /** Which of the known packages it is. Only the program's own dependencies are looked up that have another name. */
 function nameOf(specifier: string, url: string, isProgram: boolean): string | undefined {
   if (Object.hasOwn(PACKAGES, specifier)) return specifier
-  // What a package asks for by its path, others ask for by its name: whichever comes first.
-  if (CLIENT.test(specifier) && AT_ROOT.test(url)) {
-    const own = `${String(manifestOf(url).name)}/client`
+  for (const [asked, found, path] of BY_PATH) {
+    if (!asked.test(specifier) || !found.test(url)) continue
+    const own = `${String(manifestOf(url).name)}/${path}`
     return Object.hasOwn(PACKAGES, own) ? own : undefined
   }
   if (!isProgram || !/^(?:@[^/]+\/)?[\w-]/.test(specifier) || !url.includes('/node_modules/'))

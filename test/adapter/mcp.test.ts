@@ -436,6 +436,7 @@ describe.each(['1', '2'] as const)('version %s of the MCP SDK', (version) => {
     for (let i = 0; i < 2; i++) {
       expect(observeMcpClient(client, { dispatcher, agentName: 'once' })).toBe(client)
       expect(observeMcpServer(server, { dispatcher })).toBe(server)
+      expect(observeMcpServer(server.server, { dispatcher })).toBe(server.server)
     }
     await client.callTool(search)
     const both = ['invoke_agent once', '  execute_tool search', 'invoke_agent shop', '  execute_tool search']

@@ -144,6 +144,21 @@ it.each(['mcp-1.mjs', 'mcp-1.cjs', 'mcp-2.mjs', 'mcp-2.cjs'])(
   },
 )
 
+it.each(['server 1', 'behind McpServer', 'McpServer', 'server 2'])(
+  'attaches to the Server of MCP that frameworks make by themselves, once, and holds the gates of the project: %s',
+  async (kind) => {
+    const cwd = mkdtempSync(join(tmpdir(), 'hookspan-'))
+    const gates = [{ id: 'no-wiping', type: 'toolPolicy', deny: ['wipe'] }]
+    writeFileSync(join(cwd, 'hookspan.config.json'), JSON.stringify({ gates }))
+    const env = programEnv(model.baseURL, collector.url)
+    const { code, stdout, stderr } = await registered(at('processes/mcp-low.mjs'), { env, cwd, args: [kind] })
+
+    expect(code, stderr).toBe(0)
+    expect(JSON.parse(stdout)).toMatchObject({ denied: true, code: 'tool_not_allowed' })
+    expect(spansOf()).toEqual(['invoke_agent shop', '  execute_tool wipe'])
+  },
+)
+
 it.each([
   ['tool-runner.mjs', 'claude-opus-4-6'],
   ['run-tools.mjs', 'gpt-4o'],

@@ -35,11 +35,12 @@ interface LowServer {
 const attached = new AttachedObjects(
   'observeMcpServer',
   'an McpServer or a Server of the MCP SDK',
-  (given: { server?: LowServer } & LowServer) => {
-    const { setRequestHandler, callTool } = given.server ?? given
-    return typeof setRequestHandler === 'function' && callTool === undefined
-  },
+  ({ setRequestHandler, callTool }: LowServer) =>
+    typeof setRequestHandler === 'function' && callTool === undefined,
 )
+
+/** An `McpServer` and the `Server` below it are one. */
+const lowOf = (server: object) => (server as { server?: object } | null)?.server ?? server
 
 /**
  * Makes each call of an MCP server's tools an operation with a tool call in it, in the trace of the client that calls
@@ -51,16 +52,18 @@ const attached = new AttachedObjects(
  * @throws HookspanError `INVALID_OPTION` when the server is none, or is observed by another dispatcher.
  */
 export function observeMcpServer<S extends object>(server: S, options: ObserveMcpServerOptions): S {
-  return attached.attach(server, options, FIELDS, () => patch(server, options))
+  const low = lowOf(server)
+  attached.attach(low, options, FIELDS, () => patch(low, options))
+  return server
 }
 
 /** Leaves the server as it was before `observeMcpServer`. Calls in flight are watched to their end. */
 export function unobserveMcpServer<S extends object>(server: S): S {
-  return attached.detach(server)
+  attached.detach(lowOf(server))
+  return server
 }
 
-function patch(server: object, options: ObserveMcpServerOptions): () => void {
-  const low = ((server as { server?: object }).server ?? server) as LowServer
+function patch(low: LowServer, options: ObserveMcpServerOptions): () => void {
   // Version 2 speaks several versions of the protocol, and keeps which.
   warnOfVersion(`@modelcontextprotocol/${'_supportedProtocolVersions' in low ? 'server' : 'sdk'}`)
   const name = options.serverName ?? (low._serverInfo?.name || 'mcp')
