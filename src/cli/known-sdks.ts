@@ -1,6 +1,9 @@
 /** The packages that an adapter attaches to, and the adapter's subpath. `doctor` and `init` walk this list. */
 export const KNOWN_SDKS = [
   ['openai', 'openai'],
+  ['groq-sdk', 'openai'],
+  ['together-ai', 'openai'],
+  ['@cerebras/cerebras_cloud_sdk', 'openai'],
   ['ai', 'ai-sdk'],
   ['@openai/agents', 'openai-agents'],
   ['langchain', 'langchain'],

@@ -56,6 +56,14 @@ const openai = eachClientAndRunner(
   (client, options) => adapter<typeof OpenAI>('openai').observeOpenAI(client, options),
 )
 
+/** A client of another provider that speaks as `openai` does. */
+const other = (className: string) =>
+  eachClientAndRunner(
+    className,
+    () => [],
+    (client, options) => adapter<typeof OpenAI>('openai').observeOpenAI(client, options),
+  )
+
 const anthropic = eachClientAndRunner(
   'Anthropic',
   ({ Messages, Beta }) => [
@@ -75,6 +83,9 @@ const ATTACH: Readonly<Record<string, Attach>> = {
   openai,
   'openai/client': openai,
   'openai/helpers/responses-tool-runner': decidingRunner,
+  'groq-sdk': other('Groq'),
+  'together-ai': other('Together'),
+  '@cerebras/cerebras_cloud_sdk': other('Cerebras'),
   '@anthropic-ai/sdk': anthropic,
   '@anthropic-ai/sdk/client': anthropic,
   '@openai/agents-core': (exports, { dispatcher }) =>

@@ -131,8 +131,14 @@ export function eachClientAndRunner(
  * @returns whether there is such a class.
  */
 export function untold(exports: Loaded['exports'], { dispatcher }: Attaching, why: string): boolean {
-  const { OpenAI, Anthropic } = exports as { [className: string]: { prototype: Client } | undefined }
-  const owner = ownerOf(OpenAI ?? Anthropic ?? { prototype: {} }, 'post')
+  const {
+    OpenAI,
+    Anthropic,
+    default: own,
+  } = exports as {
+    [className: string]: { prototype?: Client } | undefined
+  }
+  const owner = ownerOf({ prototype: (OpenAI ?? Anthropic ?? own)?.prototype ?? {} }, 'post')
   const { post } = owner
   if (typeof post !== 'function') return false
   owner.post = function (this: Client, ...args) {

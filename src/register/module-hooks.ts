@@ -5,7 +5,7 @@ import { fileURLToPath, pathToFileURL } from 'node:url'
 import { CALL, commonLine, isReplaced, KEY, moduleLine, OWN, standIn } from './entry-source.ts'
 import { isModule, manifestOf, ownName, packageOf } from './installed.ts'
 import { watchRoute } from './next-routes.ts'
-import { PACKAGES } from './packages.ts'
+import { PACKAGES, UNKNOWN } from './packages.ts'
 import { tell } from './tell.ts'
 
 /** A package as the program has loaded it. */
@@ -53,6 +53,8 @@ export function watchModules(onLoaded: OnLoaded, onMissed: (name: string) => voi
       const resolved = next(specifier, context)
       if (!resolved.url.startsWith('file:')) return resolved
       watchRoute(resolved.url)
+      if (UNKNOWN.has(packageOf(specifier)) && !isOfKnown(context.parentURL))
+        tellUnknown(packageOf(specifier))
       const isProgram = context.parentURL?.includes('/node_modules/') !== true
       const name = isPath(specifier)
         ? entryNameOf(resolved.url, (name) => next(name, { ...context, parentURL: resolved.url }).url)
@@ -208,6 +210,23 @@ function isSdk(url = ''): boolean {
 const SDKS = new Set(
   Object.entries(PACKAGES).flatMap(([name, { how }]) => (how === 'attach' ? [packageOf(name)] : [])),
 )
+/** `langchain` of `@langchain/ollama`, too. */
+const makerOf = (name: string) => name.replace('@', '').split('/')[0]
+const MAKERS = new Set([...SDKS].map(makerOf))
+
+/** Whether a module is of an SDK that is attached, or of its makers, who have the model calls told by it; or was told of itself. */
+function isOfKnown(url = ''): boolean {
+  const { name } = manifestOf(url)
+  return typeof name === 'string' && (MAKERS.has(makerOf(name)) || UNKNOWN.has(name))
+}
+
+/** By its name alone, as nothing of it is attached. */
+function tellUnknown(name: string): void {
+  tell(
+    `${name} is not attached: what it asks of models, and the tools that it runs, are not seen, and no gate and no mock holds there. ` +
+      'wrapTools() of hookspan/adapter asks those of its dispatcher (docs/adapters.md).',
+  )
+}
 
 function versionOf(url: string): string | undefined {
   const { version } = manifestOf(url)

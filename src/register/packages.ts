@@ -41,6 +41,9 @@ export const PACKAGES: Readonly<Record<string, KnownPackage>> = {
   'openai/resources/live/ws': socket('LiveWS'),
   'openai/resources/live/sideband/ws': socket('SidebandWS'),
   'openai/resources/live/forks/ws': socket('ForksWS'),
+  'groq-sdk': { how: 'attach' },
+  'together-ai': { how: 'attach' },
+  '@cerebras/cerebras_cloud_sdk': { how: 'attach' },
   '@anthropic-ai/sdk': { how: 'attach' },
   '@anthropic-ai/sdk/client': { how: 'attach' },
   '@anthropic-ai/sdk/helpers/beta/environments': {
@@ -79,3 +82,32 @@ export const PACKAGES: Readonly<Record<string, KnownPackage>> = {
   '@langchain/langgraph': { how: 'tell', instead: 'hand hookspanCallbacks() to graphs of your own' },
   '@github/copilot-sdk': { how: 'attach', replaced: ['CopilotClient'] },
 }
+
+/**
+ * What asks models where no adapter is, and may run tools as well. It is said of each that the program loads, or that a package
+ * does which is none of an attached SDK's.
+ */
+export const UNKNOWN: ReadonlySet<string> = new Set([
+  '@aws-sdk/client-bedrock-runtime',
+  '@ax-llm/ax',
+  '@azure-rest/ai-inference',
+  '@genkit-ai/google-genai',
+  '@genkit-ai/googleai',
+  '@genkit-ai/vertexai',
+  '@google-cloud/vertexai',
+  '@google/generative-ai',
+  '@huggingface/inference',
+  '@inngest/agent-kit',
+  '@lmstudio/sdk',
+  '@mistralai/mistralai',
+  '@openrouter/agent',
+  '@openrouter/sdk',
+  '@xsai/generate-text',
+  '@xsai/stream-text',
+  'cohere-ai',
+  'node-llama-cpp',
+  'ollama',
+  'replicate',
+  'token.js',
+  'xsai',
+])

@@ -1,4 +1,4 @@
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -115,3 +115,28 @@ it.each([
     expect(await registered(at(name), { env, cwd: guarded() })).toMatchObject({ code: 0, stdout: held })
   },
 )
+
+it('tells of clients and frameworks that it does not know, unless an SDK that is attached asks them', async () => {
+  const cwd = guarded()
+  const install = (name: string, code: string) => {
+    const folder = join(cwd, 'node_modules', name)
+    mkdirSync(folder, { recursive: true })
+    writeFileSync(join(folder, 'package.json'), JSON.stringify({ name, version: '1.0.0', type: 'module' }))
+    writeFileSync(join(folder, 'index.js'), code)
+  }
+  for (const name of ['ollama', '@mistralai/mistralai', 'cohere-ai', '@xsai/generate-text']) install(name, '')
+  install('xsai', "import '@xsai/generate-text'")
+  install('@langchain/cohere', "import 'cohere-ai'")
+  install('many-models', "import '@mistralai/mistralai'")
+  const program = join(cwd, 'program.mjs')
+  const loads = ['ollama', 'xsai', '@langchain/cohere', 'many-models'].map((name) => `import '${name}'`)
+  writeFileSync(program, `${loads.join('\n')}\nconsole.log('done')\n`)
+
+  const env = programEnv('http://127.0.0.1:9/v1', 'http://127.0.0.1:9')
+  const { code, stdout, stderr } = await registered(program, { env, cwd })
+  expect({ code, stdout }, stderr).toEqual({ code: 0, stdout: 'done\n' })
+  const told = [...stderr.matchAll(/^hookspan: (\S+) is not attached: what it asks/gm)].map(
+    ([, name]) => name,
+  )
+  expect(told.sort()).toEqual(['@mistralai/mistralai', 'ollama', 'xsai'])
+})

@@ -39,7 +39,7 @@ export interface ClientInternals {
     retryOf: string | undefined,
     ...more: unknown[]
   ): Promise<ResponseProps>
-  withOptions(options: unknown): object
+  withOptions?(options: unknown): object
   getUserAgent?(): string
 }
 
@@ -53,6 +53,8 @@ export interface ClientKind {
   readonly has: readonly string[]
   /** Major versions that were tried. */
   readonly majors: readonly number[]
+  /** Some of them were made before the generator gave clients `withOptions()`. */
+  readonly isOlder?: boolean
   /** Which requests are model calls, by their path, and what they are. */
   readonly apis: Readonly<Record<string, ObservedApi>>
   /** Which requests ask for a reply that may be made in the background, or end it, by their path, with its id in it. */
@@ -79,13 +81,18 @@ export interface ObservedApi {
   readonly compacts?: boolean
 }
 
-/** The client's own word for its version. */
-function versionOf(client: Partial<ClientInternals>): string | undefined {
+/** The client's own word for what it is: `OpenAI/JS 7.57.0`. */
+function saidBy(client: Partial<ClientInternals> | undefined): RegExpExecArray | null {
   try {
-    return /\/JS (\d+\.\d+\.\d+\S*)/.exec(client.getUserAgent?.() ?? '')?.[1]
+    return /^(\w+)\/JS (\d+\.\d+\.\d+\S*)/.exec(client?.getUserAgent?.() ?? '')
   } catch {
-    return undefined
+    return null
   }
+}
+
+/** Its class, as the client says it. */
+export function nameOf(client: object | undefined): string | undefined {
+  return saidBy(client)?.[1]
 }
 
 /**
@@ -94,14 +101,14 @@ function versionOf(client: Partial<ClientInternals>): string | undefined {
  * @throws HookspanError `INVALID_OPTION` when it is no client at all.
  */
 export function canObserve(client: unknown, kind: ClientKind): client is ClientInternals {
-  const { name, observer, majors } = kind
+  const { name, observer, majors, isOlder } = kind
   const isOne = typeof client === 'object' && client !== null && kind.has.some((api) => api in client)
   if (!isOne) throw wrongTarget(observer, `a client of the ${name} package`, client)
   const internals = client as Partial<ClientInternals>
   const missing = (['post', 'makeRequest', 'withOptions'] as const).filter(
-    (method) => typeof internals[method] !== 'function',
+    (method) => typeof internals[method] !== 'function' && !(isOlder && method === 'withOptions'),
   )
-  const version = versionOf(internals)
+  const version = saidBy(internals)?.[2]
   if (missing.length > 0) {
     warnOnce(
       `hookspan cannot observe this client (${name} ${version ?? 'of unknown version'}): it has no ` +

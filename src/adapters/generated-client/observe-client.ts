@@ -118,10 +118,6 @@ function patch(client: ClientInternals, options: ObserveOptions, kind: ClientKin
     return call === undefined || retryOf !== undefined ? send(resolved) : call.send(resolved, send)
   }
 
-  const observedOptions: ClientInternals['withOptions'] = function (this: ClientInternals, changes) {
-    return observeClient(withOptions.call(this, changes), options, kind)
-  }
-
   return allOrNone(
     () => replace(client, 'post', observedPost),
     () =>
@@ -131,7 +127,12 @@ function patch(client: ClientInternals, options: ObserveOptions, kind: ClientKin
             return look(this, get, path, request)
           }),
     () => replace(client, 'makeRequest', observedRequest),
-    () => replace(client, 'withOptions', observedOptions),
+    () =>
+      withOptions === undefined
+        ? () => {}
+        : replace(client, 'withOptions', function (this: ClientInternals, changes) {
+            return observeClient(withOptions.call(this, changes), options, kind)
+          }),
     ...(kind.also ?? []).map((watch) => () => watch(client, options)),
   )
 }

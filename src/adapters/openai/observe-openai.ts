@@ -1,32 +1,6 @@
-import { chat } from '../../wire/chat-completions.ts'
-import { responses } from '../../wire/responses.ts'
-import type { ClientKind } from '../generated-client/client.ts'
 import { observeClient, unobserveClient } from '../generated-client/observe-client.ts'
 import type { ObserveOptions } from '../generated-client/options.ts'
-import { watchSessions } from './hosted-agents.ts'
-import { turnsHere, watchRunners } from './tool-runner.ts'
-
-const OPENAI: ClientKind = {
-  name: 'openai',
-  observer: 'observeOpenAI',
-  has: ['chat', 'responses'],
-  majors: [6, 7],
-  apis: {
-    '/chat/completions': { format: chat },
-    '/responses': { format: responses },
-    '/responses?beta=true': { format: responses },
-    '/responses/compact': { format: responses, compacts: true },
-    '/responses/compact?beta=true': { format: responses, compacts: true },
-    '/completions': { format: chat, operationName: 'text_completion' },
-    '/embeddings': { format: chat, operationName: 'embeddings' },
-    // Of `groq-sdk`, whose client is the same but for these.
-    '/openai/v1/chat/completions': { format: chat },
-    '/openai/v1/embeddings': { format: chat, operationName: 'embeddings' },
-  },
-  looks: /^\/responses\/([^/?]+)(?:\/cancel)?(?:\?|$)/,
-  maker: turnsHere,
-  also: [watchRunners, watchSessions],
-}
+import { kindOf } from './kinds.ts'
 
 /**
  * Makes each model call of an `openai` client (chat completions, responses, legacy completions and embeddings, streamed
@@ -38,7 +12,8 @@ const OPENAI: ClientKind = {
  * a sub-agent. The `toolHandlers` of a hosted agent's session are tool calls, each of an operation of its own outside of any.
  * Calls that `step.llmCall()` makes itself are not counted twice. Everything else the client does is left alone and not seen:
  * images, video, speech, transcriptions and translations, moderations, decisions, batches, fine-tuning, the realtime API,
- * responses over a WebSocket, assistants, what the model of a hosted agent is asked.
+ * responses over a WebSocket, assistants, what the model of a hosted agent is asked. Clients of `groq-sdk`, `together-ai` and
+ * `@cerebras/cerebras_cloud_sdk` are observed likewise.
  *
  * @returns the same client, with its whole surface: `parse`, `stream`, `withResponse`, `asResponse`, `tee`, ...
  * Clients that its `withOptions()` makes are observed, too.
@@ -49,10 +24,10 @@ const OPENAI: ClientKind = {
  * await op.run(() => yourLoop(client))
  */
 export function observeOpenAI<C extends object>(client: C, options: ObserveOptions): C {
-  return observeClient(client, options, OPENAI)
+  return observeClient(client, options, kindOf(client))
 }
 
 /** Leaves the client as it was before `observeOpenAI`. Calls in flight are watched to their end. */
 export function unobserveOpenAI<C extends object>(client: C): C {
-  return unobserveClient(client, OPENAI)
+  return unobserveClient(client, kindOf(client))
 }

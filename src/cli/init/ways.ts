@@ -35,10 +35,17 @@ export interface KnownWay {
 /** One that is missing here does not compile. */
 export const WAYS: Readonly<Record<AdapterName, KnownWay>> = {
   openai: {
-    from: ['openai'],
+    from: ['openai', 'groq-sdk', 'together-ai', '@cerebras/cerebras_cloud_sdk'],
     way: {
       kind: 'object',
-      observe: { default: 'observeOpenAI', OpenAI: 'observeOpenAI', AzureOpenAI: 'observeOpenAI' },
+      observe: {
+        default: 'observeOpenAI',
+        OpenAI: 'observeOpenAI',
+        AzureOpenAI: 'observeOpenAI',
+        Groq: 'observeOpenAI',
+        Together: 'observeOpenAI',
+        Cerebras: 'observeOpenAI',
+      },
     },
     paste: 'const client = observeOpenAI(new OpenAI(), { dispatcher })',
     note: 'Model calls are seen by this. Tools that your loop runs by itself go through `step.toolCall(...)`: docs/your-own-loop.md.',
