@@ -1,5 +1,6 @@
 import type { LlmCallInit } from '../dispatcher/index.ts'
 import type { LlmRequest } from '../hooks/index.ts'
+import { unref } from '../internal/async.ts'
 import type { WireFormat } from '../wire/format.ts'
 import { asObject } from '../wire/reading.ts'
 import type { SafeCalls } from './safe/calls.ts'
@@ -105,7 +106,7 @@ export class BackgroundReply {
     this.#made.call.noteAnswered(answer)
     clearTimeout(this.#timer)
     this.#timer = setTimeout(() => this.#forgotten(), FORGOTTEN_MS)
-    this.#timer.unref()
+    unref(this.#timer)
   }
 
   /** A run that is there for this alone does not wait for ever; and what holds its request is let go of, unless gates ask for it. */

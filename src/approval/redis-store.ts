@@ -5,6 +5,7 @@ import type {
   RunClaim,
   SettledExecution,
 } from '../gates/index.ts'
+import { unref } from '../internal/async.ts'
 import { a, assertFields } from '../internal/expect.ts'
 import { safeStringify } from '../internal/json.ts'
 import { defined } from '../internal/objects.ts'
@@ -235,7 +236,7 @@ export function redisStore(options: RedisStoreOptions): ApprovalStore {
       if (state !== 'run') return { state: 'held' }
       // One that fails is made up for by the next.
       const renew = () => run(RENEW_RUN, [runKeyOf(key)], [self, String(LEASE_MS)]).catch(() => {})
-      leases.set(key, setInterval(renew, LEASE_MS / 3).unref())
+      leases.set(key, unref(setInterval(renew, LEASE_MS / 3)))
       return { state }
     },
     async settleRun(key, result) {

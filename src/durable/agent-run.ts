@@ -3,7 +3,7 @@ import type { AgentRun, CheckpointStore, ExecAgentOptions } from '../agent/index
 import { execAgent, resumeAgent } from '../agent/index.ts'
 import { endAgent } from '../agent/resume-agent.ts'
 import { leftRun } from '../gates/left-run.ts'
-import { MAX_TIMER_MS } from '../internal/async.ts'
+import { MAX_TIMER_MS, unref } from '../internal/async.ts'
 import { errorMessage, errorType, HookspanError } from '../internal/errors.ts'
 import { defined } from '../internal/objects.ts'
 import type { AskedRequest, Segment, SegmentInput } from './drive.ts'
@@ -92,7 +92,7 @@ export class LiveRun implements Live<string, DurableRun> {
     const end = () => this.stop('maxDurationMs')
     const leftMs = endsAt - Date.now()
     if (leftMs <= 0) end()
-    else if (leftMs <= MAX_TIMER_MS) this.#deadline = setTimeout(end, leftMs).unref()
+    else if (leftMs <= MAX_TIMER_MS) this.#deadline = unref(setTimeout(end, leftMs))
   }
 
   /** Ends the run: what is at work is aborted. */

@@ -1,6 +1,6 @@
 import { AsyncLocalStorage } from 'node:async_hooks'
 import type { Approver } from '../gates/index.ts'
-import { MAX_TIMER_MS } from '../internal/async.ts'
+import { MAX_TIMER_MS, unref } from '../internal/async.ts'
 import { errorMessage } from '../internal/errors.ts'
 
 /** Tells an engine that a request of a run was answered. */
@@ -47,7 +47,7 @@ export class AnswerWatch {
   }
 
   #later(): void {
-    this.#outside(() => setTimeout(() => void this.#look(), this.#everyMs).unref())
+    this.#outside(() => unref(setTimeout(() => void this.#look(), this.#everyMs)))
   }
 
   async #look(): Promise<void> {

@@ -27,6 +27,12 @@ export function ignoreRejection(given: unknown): void {
   ifRejected(given, () => {})
 }
 
+/** Lets the process end before the timer does. Those of a window, as jsdom makes them, are numbers, and hold none. */
+export function unref<T>(timer: T): T {
+  ;(timer as { unref?: () => void }).unref?.()
+  return timer
+}
+
 /** Aborted after `ms`, whatever part of one, and however many they are: `AbortSignal.timeout` throws for both. */
 export function timeoutSignal(ms: number): AbortSignal {
   return AbortSignal.timeout(Math.min(Math.ceil(ms), MAX_TIMER_MS))

@@ -2,6 +2,7 @@
 import { execAgent } from 'hookspan/agent'
 import { callTool, mock, scriptedModel } from 'hookspan/mock'
 import { expect, test } from 'hookspan/vitest'
+import { vi } from 'vitest'
 
 const agent = {
   name: 'travel',
@@ -27,4 +28,24 @@ test('a run is interrupted by a signal of that window', async ({ dispatcher, moc
   await expect.poll(() => model.remaining).toBe(0)
   stop.abort()
   expect(await run).toMatchObject({ status: 'interrupted' })
+})
+
+// Of jsdom in Jest, and in vitest with vmThreads.
+test('a run has timers of that window, which are numbers', async ({ dispatcher, mocks, model }) => {
+  for (const name of ['setTimeout', 'setInterval'] as const) {
+    const real = globalThis[name]
+    vi.stubGlobal(name, (fn: () => void, ms?: number) => Number(real(fn, ms)))
+  }
+  const seen = vi.fn(() => new Promise<void>((resolve) => setTimeout(resolve, 1)))
+  dispatcher.use({
+    name: 'slow',
+    hooks: [{ id: 'slow', type: 'afterToolCall', timeoutMs: 1_000, handler: seen }],
+  })
+  mocks.use(mock('book_flight').delays(1).returns({ ok: true }))
+  const client = model([callTool('book_flight', { to: 'Bergen' }), 'done'])
+  const run = await execAgent({ agent, prompt: 'go', client, dispatcher }).finally(() =>
+    vi.unstubAllGlobals(),
+  )
+  expect(run).toMatchObject({ status: 'done', content: 'done' })
+  expect(seen).toHaveBeenCalledOnce()
 })

@@ -9,6 +9,7 @@ import { type AdapterInfo, assertCapable } from '../../dispatcher/run/capabiliti
 import { type CurrentPlace, currentPlace } from '../../dispatcher/run/current.ts'
 import { assertInReach } from '../../dispatcher/run/out-of-reach.ts'
 import type { CompletionReason } from '../../hooks/index.ts'
+import { unref } from '../../internal/async.ts'
 import { HookspanError } from '../../internal/errors.ts'
 import { safeStringify } from '../../internal/json.ts'
 import { defined } from '../../internal/objects.ts'
@@ -195,7 +196,7 @@ export class ObservedRun {
       clearInterval(timer)
       if (!over) void this.over()
     }, UNREAD_MS)
-    timer.unref()
+    unref(timer)
   }
 
   /** From where calls are made now. */

@@ -1,5 +1,5 @@
 import { REDIS_PLACE, type RedisPlace, RedisPool } from '../../approval/redis-client.ts'
-import { within } from '../../internal/async.ts'
+import { unref, within } from '../../internal/async.ts'
 import { a, assertFields, shape } from '../../internal/expect.ts'
 import { type CheckpointClaim, type CheckpointStore, type KeptRun, notHeld } from './store.ts'
 
@@ -120,7 +120,7 @@ export function redisCheckpoints(options: RedisCheckpointsOptions): CheckpointSt
       if (state !== 'claimed') return { state: 'held' }
       // One that fails is made up for by the next.
       const renew = () => run(RENEW, operationId, token).catch(() => {})
-      leases.set(token, setInterval(renew, leaseMs / 3).unref())
+      leases.set(token, unref(setInterval(renew, leaseMs / 3)))
       return { state, token, records }
     },
     async append(operationId, token, { record, about }) {

@@ -5,7 +5,7 @@ import {
   type RunnableHook,
 } from '../../hooks/agent-hook.ts'
 import type { AgentHook, HookEvent } from '../../hooks/index.ts'
-import { isThenable, MAX_TIMER_MS } from '../../internal/async.ts'
+import { isThenable, MAX_TIMER_MS, unref } from '../../internal/async.ts'
 import { expected } from '../../internal/expect.ts'
 import { DISPATCHED } from './dispatched.ts'
 import { compileMatch } from './match.ts'
@@ -240,7 +240,7 @@ export class HookQueue {
       timeoutMs,
     )
     // Observing keeps no process alive. A tool call that waits for what a handler mocks has a timer of its own.
-    timer.unref()
+    unref(timer)
   }
 
   #timedOut(event: HookEvent, context: LazyContext, startedAt: number, timeoutMs: number): void {

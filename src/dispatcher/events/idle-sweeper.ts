@@ -1,3 +1,4 @@
+import { unref } from '../../internal/async.ts'
 import type { OperationRecord } from './operation-record.ts'
 
 /**
@@ -29,7 +30,7 @@ export class IdleSweeper {
   wake(): void {
     if (this.#timer !== undefined) return
     this.#timer = setInterval(() => this.#sweep(), this.#intervalMs)
-    this.#timer.unref()
+    unref(this.#timer)
   }
 
   stop(): void {

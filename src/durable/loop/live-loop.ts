@@ -13,7 +13,7 @@ import type { OperationCore } from '../../dispatcher/run/operation-core.ts'
 import { withdrawRun } from '../../gates/approver.ts'
 import type { ApprovalRequest } from '../../gates/index.ts'
 import { leftRun } from '../../gates/left-run.ts'
-import { MAX_TIMER_MS } from '../../internal/async.ts'
+import { MAX_TIMER_MS, unref } from '../../internal/async.ts'
 import { HookspanError } from '../../internal/errors.ts'
 import type { Segment, SegmentInput } from '../drive.ts'
 import type { Live } from '../segments.ts'
@@ -125,7 +125,7 @@ export class LiveLoop implements Live<LoopRecord, LoopOutcome>, LoopKeeper {
     const leftMs = endsAt - Date.now()
     if (leftMs <= 0) this.stop('maxDurationMs')
     else if (leftMs <= MAX_TIMER_MS)
-      this.#deadline = setTimeout(() => this.stop('maxDurationMs'), leftMs).unref()
+      this.#deadline = unref(setTimeout(() => this.stop('maxDurationMs'), leftMs))
   }
 
   /** What is at work is aborted, and the run is to end. */

@@ -1,7 +1,7 @@
 import { channel } from 'node:diagnostics_channel'
 import { appendFileSync } from 'node:fs'
 import { dirname, resolve } from 'node:path'
-import { MAX_TIMER_MS, timeoutSignal } from '../async.ts'
+import { MAX_TIMER_MS, timeoutSignal, unref } from '../async.ts'
 import { errorMessage } from '../errors.ts'
 import { a, assertFields, type Fields, required } from '../expect.ts'
 import { makeFolder } from '../make-folder.ts'
@@ -212,7 +212,7 @@ export class WebhookSender {
       ),
     )
     // A process that has nothing else to do ends; what waits goes to the dead-letter file.
-    timer.unref()
+    unref(timer)
   }
 
   #backoffMs(attempts: number): number {

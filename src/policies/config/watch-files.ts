@@ -1,5 +1,6 @@
 import { type FSWatcher, readlinkSync, realpathSync, watch } from 'node:fs'
 import { basename, dirname, isAbsolute, sep } from 'node:path'
+import { unref } from '../../internal/async.ts'
 
 /** Editors write a file in several steps. */
 const SETTLE_MS = 100
@@ -38,7 +39,7 @@ export class FileWatch implements Disposable {
       if (name !== null && !this.#names.get(folder)?.has(name)) return
       clearTimeout(this.#timer)
       this.#timer = setTimeout(this.#onChange, SETTLE_MS)
-      this.#timer.unref()
+      unref(this.#timer)
     })
     watcher.on('error', this.#onError)
     this.#watchers.set(folder, watcher)

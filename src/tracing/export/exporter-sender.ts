@@ -1,4 +1,4 @@
-import { callBeside, MAX_TIMER_MS } from '../../internal/async.ts'
+import { callBeside, MAX_TIMER_MS, unref } from '../../internal/async.ts'
 import { errorMessage } from '../../internal/errors.ts'
 import { type Answer, type SpanSender, spanOf, written } from './parcel.ts'
 import type { ExportResult, SpanExporter } from './types.ts'
@@ -18,7 +18,7 @@ export function exporterSender(exporter: SpanExporter, timeoutMs: number): SpanS
           () => resolve({ state: 'failed', message }),
           Math.min(timeoutMs + 1_000, MAX_TIMER_MS),
         )
-        timer.unref()
+        unref(timer)
         const done = (result: ExportResult) => {
           clearTimeout(timer)
           resolve(answerOf(result))

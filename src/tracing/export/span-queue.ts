@@ -1,4 +1,4 @@
-import { MAX_TIMER_MS } from '../../internal/async.ts'
+import { MAX_TIMER_MS, unref } from '../../internal/async.ts'
 import { Delivery, type ParcelSource } from './delivery.ts'
 import { jsonRequest } from './otlp-json.ts'
 import { type Parcel, type SpanSender, sizeOf, spanOf } from './parcel.ts'
@@ -97,8 +97,8 @@ export class SpanQueue implements SpanProcessor {
     })
     if (disk !== undefined) {
       this.#lookTimer = setInterval(() => this.#look(), LOOK_EVERY_MS)
-      this.#lookTimer.unref()
-      setImmediate(() => this.#look()).unref()
+      unref(this.#lookTimer)
+      unref(setImmediate(() => this.#look()))
     }
   }
 
@@ -248,7 +248,7 @@ export class SpanQueue implements SpanProcessor {
     this.#isDue = wait === 0
     this.#timer = setTimeout(() => void this.#run(), wait)
     // A process that is done is not held by spans; beforeExit sends them.
-    this.#timer.unref()
+    unref(this.#timer)
   }
 
   async #run(): Promise<void> {

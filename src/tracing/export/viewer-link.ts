@@ -1,3 +1,4 @@
+import { unref } from '../../internal/async.ts'
 import { type SpanSender, sizeOf } from './parcel.ts'
 import type { SpanSink } from './span-queue.ts'
 import { snapshotSpan } from './start-snapshot.ts'
@@ -72,7 +73,7 @@ export class ViewerLink implements SpanSink {
       this.#timer = undefined
       if (!this.#busy && this.#waiting.size > 0) void untraced(() => this.#go())
     }, ms)
-    this.#timer.unref()
+    unref(this.#timer)
   }
 
   async #go(): Promise<void> {
