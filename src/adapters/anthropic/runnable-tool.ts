@@ -74,6 +74,8 @@ function initOf(toolUse: unknown, name: string | undefined, args: unknown): Tool
   return {
     apiName: name ?? asText(use?.name) ?? 'unnamed',
     args,
+    // The runner waits for the tools that are at work.
+    outlastsAbort: true,
     ...defined({ toolCallId }),
   }
 }
@@ -90,6 +92,8 @@ async function made(
   let gave: unknown
   const loop = await place.begun()
   const outcome = await loop.tool<unknown, unknown>(init, async (args, context) => {
+    // The SDK begins no tool after an abort.
+    context.signal?.throwIfAborted()
     gave = await body(args, context)
     return gave
   })

@@ -60,6 +60,8 @@ async function callOne(
   const init: ToolCallInit<Loose> = {
     apiName: name,
     args: call.args ?? {},
+    // The SDK waits for the tools that are at work.
+    outlastsAbort: true,
     ...(id && { toolCallId: id }),
     ...(description && { description }),
   }

@@ -95,6 +95,8 @@ export function initOf(
     ...home,
     apiName: name,
     args,
+    // The SDK waits for the tools that are at work.
+    outlastsAbort: true,
     ...(description !== undefined && description !== '' && { description }),
     ...(isRecord(parameters) && { inputSchema: parameters }),
   }
@@ -184,10 +186,8 @@ class Body {
   }
 
   async run(): Promise<unknown> {
-    const outcome = await this.#call.run(() => untilAborted(this.#body(), this.#signal))
-    const { signal } = this.#place.op
+    const outcome = await this.#call.run(() => this.#untilCut(this.#body()))
     if (outcome.state === 'errored') {
-      if (signal?.aborted) throw signal.reason
       // As the SDK has it: the tool's own word on its failure, or its throw.
       return this.#given === undefined
         ? await (this.#running ?? Promise.reject(outcome.error))
@@ -196,6 +196,14 @@ class Body {
     if (outcome.state === 'waiting') return this.#given?.value ?? ''
     if (outcome.state === 'completed' && outcome.result === this.#given?.value) return outcome.result
     return answerOf(outcome)
+  }
+
+  /** The tool has a time limit of its own, after which the SDK does not wait for it. */
+  #untilCut(body: Promise<unknown>): Promise<unknown> {
+    return untilAborted(body, this.#signal).catch((error: unknown) => {
+      if (this.#place.op.signal?.aborted) return body
+      throw error
+    })
   }
 
   async #body(): Promise<unknown> {

@@ -163,16 +163,29 @@ export const KNOWN: readonly Known[] = [
     why: 'the SDK keeps one call and one result for each id',
   },
   {
-    of: ['ai-sdk', 'observeOpenAI, runTools', 'mastra', 'strands'],
+    of: [
+      'ai-sdk',
+      'observeAnthropic',
+      'observeGoogleGenAI',
+      'observeOpenAI, runTools',
+      'openai-agents',
+      'mastra',
+      'strands',
+    ],
     where: [
       'execute_tool hookspan.tool.outcome',
       'execute_tool hookspan.tool.success',
       'execute_tool failed',
       'trajectory outcome',
-      ...RESULT,
     ],
     when: 'interrupted',
     why: 'the SDK waits for the tools that are at work, so that they end as they do',
+  },
+  {
+    of: ['ai-sdk', 'observeAnthropic', 'observeOpenAI, runTools', 'openai-agents', 'mastra', 'strands'],
+    where: RESULT,
+    when: 'interrupted',
+    why: 'likewise, with what they give',
   },
   {
     of: ['strands', 'google-adk'],

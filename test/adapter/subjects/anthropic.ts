@@ -9,6 +9,7 @@ type Params = Parameters<Anthropic['beta']['messages']['toolRunner']>[0]
 /** `beta.messages.toolRunner()` of the real SDK, on models that say what the contract tells them to say. */
 export const anthropicSubject: ContractSubject = {
   name: 'observeAnthropic',
+  waitsForTools: true,
   capabilities: ANTHROPIC_CAPABILITIES,
   readsItself: true,
   async run(run) {

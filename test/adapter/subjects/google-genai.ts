@@ -7,6 +7,7 @@ import { expertTools, saysOf, stepOf } from './model.ts'
 /** Automatic function calling of the real SDK, on models that say what the contract tells them to say. */
 export const googleGenAISubject: ContractSubject = {
   name: 'observeGoogleGenAI',
+  waitsForTools: true,
   capabilities: GOOGLE_GENAI_CAPABILITIES,
   async run(run) {
     const { dispatcher, agentName, prompt, tools, subAgent, stream, signal } = run

@@ -9,6 +9,7 @@ import { contractClient, expertTools, saysOf } from './model.ts'
 /** The Agents SDK with its own OpenAI provider, on our scripted endpoint. */
 export const openaiAgentsSubject: ContractSubject = {
   name: 'openai-agents',
+  waitsForTools: true,
   capabilities,
   // The SDK's loop reads the model's stream, whoever reads the run's.
   readsItself: true,
