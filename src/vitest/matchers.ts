@@ -24,7 +24,7 @@ import { ARGS_MODES, OUTCOMES } from '../mock/trajectory/check-expected.ts'
 import { isNamed } from '../mock/trajectory/compare-calls.ts'
 import { callsOfEvents } from '../mock/trajectory/event-calls.ts'
 import { eventsOf } from '../mock/trajectory/humans.ts'
-import { assertNotMisspelt } from '../mock/trajectory/misspelt.ts'
+import { assertNoMisspeltArgument, assertNotMisspelt } from '../mock/trajectory/misspelt.ts'
 
 interface MatcherResult {
   pass: boolean
@@ -92,7 +92,10 @@ export const matchers = {
     assertRan(received)
     const { times, args: mode = 'partial', ...more } = options
     const calls = readTrajectory(received)
-    if (isNot(this) || times === 0) assertNotMisspelt(received, [name])
+    if (isNot(this) || times === 0) {
+      assertNotMisspelt(received, [name])
+      assertNoMisspeltArgument(received, name, args)
+    }
     const expected = { ...defined({ name, args }), ...more }
     const closest: string[] = []
     const fitting = calls.filter((call) => {

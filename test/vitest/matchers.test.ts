@@ -202,10 +202,9 @@ it('takes no slip of a tool that was offered for one that was not called', async
   const dispatcher = new HookDispatcher()
   using log = recordEvents(dispatcher)
   using client = scriptedModel(['nothing to do'])
-  const tools = ['refund', 'get_user', 'search_v2', 'delete_order'].map((name) => ({
-    name,
-    execute: () => 1,
-  }))
+  const parameters = { type: 'object', properties: { id: {}, amount: { type: 'number' } } }
+  const others = ['get_user', 'search_v2', 'delete_order'].map((name) => ({ name, execute: () => 1 }))
+  const tools = [{ name: 'refund', parameters, execute: () => 1 }, ...others]
   const agent = { name: 'support', model: 'm', tools }
   const run = await execAgent({ agent, prompt: 'hello', dispatcher, client })
   for (const source of [run, log, log.events]) {
@@ -233,6 +232,11 @@ it('takes no slip of a tool that was offered for one that was not called', async
     ]) {
       check(source).not.toHaveCalledTool(name)
     }
+    expect(() => check(source).not.toHaveCalledTool('refund', { ammount: 900 })).toThrow(
+      /takes no argument "ammount"[\s\S]*Did you mean "amount"\?/,
+    )
+    check(source).not.toHaveCalledTool('refund', { amount: 900, note: 'of another version' })
+    check(source).not.toHaveCalledTool('search_v2', { ammount: 900 })
     check(source).toMatchTrajectory([], { forbidden: ['refund', 'refunds'], maxCalls: { delete_order: 1 } })
   }
   expect(() => check(run).toHaveCalledTool('refnd')).toThrow('Expected a call of "refnd", found 0')

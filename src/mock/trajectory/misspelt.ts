@@ -1,7 +1,9 @@
 import { HookspanError } from '../../internal/errors.ts'
 import { matchesTool } from '../../internal/glob.ts'
 import { nearestName } from '../../internal/nearest-name.ts'
-import { toolsOf } from '../tool-catalog.ts'
+import { isPlain, isRecord } from '../../internal/objects.ts'
+import { isMatcher } from '../match/matcher.ts'
+import { type ToolDeclaration, toolsOf } from '../tool-catalog.ts'
 import { eventsOfTree } from './humans.ts'
 
 /**
@@ -17,11 +19,8 @@ export function assertNotMisspelt(source: object, names: readonly string[]): voi
   const offered = offeredIn(source)
   for (const name of exact) {
     if (offered.some((apiName) => isFor(name, apiName))) continue
-    const close = nearestName(
-      bare(name),
-      offered.filter((apiName) => mayBeMeant(bare(name), apiName) && !names.includes(apiName)),
-      name.length < 12 ? 1 : 2,
-    )
+    const others = offered.filter((apiName) => !names.includes(apiName))
+    const close = slipOf(bare(name), others)
     if (close === undefined) continue
     throw new HookspanError(
       'MOCK_UNKNOWN_TOOL',
@@ -33,12 +32,41 @@ export function assertNotMisspelt(source: object, names: readonly string[]): voi
   }
 }
 
+/** The same for the arguments with which it must not be called: none of them may be a slip of one that it takes. */
+export function assertNoMisspeltArgument(source: object, name: string, args: unknown): void {
+  if (!isRecord(args) || !isPlain(args) || isMatcher(args)) return
+  for (const { name: apiName, inputSchema } of toolsIn(source)) {
+    if (!isFor(name, apiName) || !isRecord(inputSchema) || !isRecord(inputSchema.properties)) continue
+    const taken = Object.keys(inputSchema.properties)
+    for (const key of Object.keys(args)) {
+      const close = taken.includes(key)
+        ? undefined
+        : slipOf(
+            key,
+            taken.filter((other) => !(other in args)),
+          )
+      if (close === undefined) continue
+      throw new HookspanError(
+        'INVALID_OPTION',
+        `Tool "${apiName}" takes no argument "${key}", so that no call of it has one. Did you mean "${close}"?\n` +
+          `  Arguments: ${taken.join(', ')}.`,
+      )
+    }
+  }
+}
+
 /** Nothing where no model's request is known. */
-function offeredIn(source: object): string[] {
-  const requests = (eventsOfTree(source) ?? []).flatMap((event) =>
-    event.hookType === 'beforeLlmCall' ? [event.request] : [],
+function toolsIn(source: object): ToolDeclaration[] {
+  return (eventsOfTree(source) ?? []).flatMap((event) =>
+    event.hookType === 'beforeLlmCall' ? toolsOf(event.request) : [],
   )
-  return [...new Set(requests.flatMap((request) => toolsOf(request).map(({ name }) => name)))]
+}
+
+const offeredIn = (source: object) => [...new Set(toolsIn(source).map(({ name }) => name))]
+
+function slipOf(name: string, names: readonly string[]): string | undefined {
+  const meant = names.filter((other) => mayBeMeant(name, other))
+  return nearestName(name, meant, name.length < 12 ? 1 : 2)
 }
 
 /** A tool's home is not part of what a model is offered. */
