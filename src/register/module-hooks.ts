@@ -51,7 +51,8 @@ export function watchModules(onLoaded: OnLoaded, onMissed: (name: string) => voi
   Module.registerHooks({
     resolve(specifier, context, next) {
       const resolved = next(specifier, context)
-      if (!resolved.url.startsWith('file:')) return resolved
+      // A module that asks for itself has our line: it is loaded by whoever asked before.
+      if (!resolved.url.startsWith('file:') || resolved.url === context.parentURL) return resolved
       watchRoute(resolved.url)
       if (UNKNOWN.has(packageOf(specifier)) && !isOfKnown(context.parentURL))
         tellUnknown(packageOf(specifier))

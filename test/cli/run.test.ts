@@ -331,6 +331,35 @@ describe('node --import hookspan/register', () => {
     expect(guarded.stderr).toContain('the hookspan.config.* of this project could not hold in it')
   })
 
+  it.each(['the program', 'a framework'])(
+    'says so of an ES module that nobody but %s imports, once, and does not go without its guards',
+    async (who) => {
+      const cwd = mkdtempSync(join(tmpdir(), 'hookspan-'))
+      const install = (name: string, source: string) => {
+        const folder = join(cwd, 'node_modules', name)
+        mkdirSync(folder, { recursive: true })
+        const manifest = { name, version: '4.104.0', type: 'module', exports: './index.js' }
+        writeFileSync(join(folder, 'package.json'), JSON.stringify(manifest))
+        writeFileSync(join(folder, 'index.js'), source)
+      }
+      install('openai', `export class OpenAI { post() { console.log('asked') } }`)
+      const asking = `import { OpenAI } from 'openai'\nnew OpenAI().post()`
+      install('framework', asking)
+      const file = join(cwd, 'old.mjs')
+      writeFileSync(file, who === 'the program' ? asking : `import 'framework'`)
+
+      const { code, stdout, stderr } = await registered(file)
+      expect({ code, stdout }, stderr).toEqual({ code: 0, stdout: 'asked\n' })
+      expect(stderr).toContain('openai 4.104.0 is not attached: hookspan knows')
+
+      const gates = [{ id: 'no-wiping', type: 'toolPolicy', deny: ['wipe'] }]
+      writeFileSync(join(cwd, 'hookspan.config.json'), JSON.stringify({ gates }))
+      const guarded = await registered(file, { cwd })
+      expect({ code: guarded.code, stdout: guarded.stdout }).toEqual({ code: 1, stdout: '' })
+      expect(guarded.stderr).toContain('Gate "no-wiping" decides of hookspan.config.*')
+    },
+  )
+
   it('says what it does not attach, in one line each, and the program goes on: not without its guards', async () => {
     const cwd = mkdtempSync(join(tmpdir(), 'hookspan-'))
     for (const [name, version] of [
