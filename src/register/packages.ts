@@ -107,6 +107,7 @@ export const UNKNOWN: ReadonlySet<string> = new Set([
   'cohere-ai',
   'node-llama-cpp',
   'ollama',
+  'portkey-ai',
   'replicate',
   'token.js',
   'xsai',

@@ -21,6 +21,8 @@ it.each([
   ['https://api.moonshot.ai/v1', 'moonshot_ai'],
   ['https://openrouter.ai/api/v1', 'openrouter'],
   ['https://api.perplexity.ai', 'perplexity'],
+  ['https://api.together.xyz/v1', 'together'],
+  ['https://api.together.ai/v1', 'together'],
   ['https://api.x.ai/v1', 'x_ai'],
   ['https://api.z.ai/api/paas/v4', 'zai'],
   ['https://open.bigmodel.cn/api/paas/v4', 'zai'],

@@ -19,6 +19,7 @@ const BY_HOST: readonly (readonly [RegExp, string])[] = [
   [/(^|\.)moonshot\.(ai|cn)$/, 'moonshot_ai'],
   [/(^|\.)openrouter\.ai$/, 'openrouter'],
   [/(^|\.)perplexity\.ai$/, 'perplexity'],
+  [/(^|\.)together\.(ai|xyz)$/, 'together'],
   [/(^|\.)x\.ai$/, 'x_ai'],
   [/(^|\.)(z\.ai|bigmodel\.cn)$/, 'zai'],
   [/^generativelanguage\.googleapis\.com$/, 'gcp.gemini'],
