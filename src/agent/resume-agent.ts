@@ -126,9 +126,10 @@ async function goOn(saved: SavedRun, rest: Rest): Promise<AgentRun> {
     return { ...before.result, resumedBefore: true }
   }
   if (before.state !== 'run') throw claim.refused(before)
-  StateClaim.cover(saved.operation)
+  StateClaim.cover(saved.operation, claim)
   try {
     const run = await runAgent(shared, asked, { saved })
+    if (claim.refusal !== undefined) throw claim.refusal
     if (run.state === undefined) await claim.settle(cameOfIt(run))
     else await claim.moveOn(run.state.operation, cameOfIt(run))
     return run

@@ -5,7 +5,7 @@ import type {
   RunClaim,
   SettledExecution,
 } from '../gates/index.ts'
-import { unref } from '../internal/async.ts'
+import { unref, within } from '../internal/async.ts'
 import { a, assertFields } from '../internal/expect.ts'
 import { safeStringify } from '../internal/json.ts'
 import { defined } from '../internal/objects.ts'
@@ -99,8 +99,9 @@ const CLAIM_RUN = `${NOW}
   return {'state', 'run'}`
 
 const RENEW_RUN = `${NOW}
-  if redis.call('HGET', KEYS[1], 'holder') == ARGV[1] then redis.call('HSET', KEYS[1], 'until', now + ARGV[2]) end
-  return {}`
+  if redis.call('HGET', KEYS[1], 'holder') ~= ARGV[1] then return {'ok', '0'} end
+  redis.call('HSET', KEYS[1], 'until', now + ARGV[2])
+  return {'ok', '1'}`
 
 const SETTLE_RUN = `
   if redis.call('HGET', KEYS[1], 'holder') ~= ARGV[1] then return {} end
@@ -110,6 +111,9 @@ const SETTLE_RUN = `
 
 /** Milliseconds for which a run is held without a word of who holds it: it died, or cannot reach Redis. */
 const LEASE_MS = 30_000
+
+/** Milliseconds in which Redis says whose a run is whose time is over. */
+const LAST_WORD_MS = 1_000
 
 /** Requests that are read at once. */
 const PAGE = 200
@@ -146,6 +150,10 @@ export function redisStore(options: RedisStoreOptions): ApprovalStore {
   const leases = new Map<string, NodeJS.Timeout>()
   const run = async (script: string, keys: string[], args: string[], withinMs?: number): Promise<Fields> =>
     fieldsOf(await pool.eval(script, keys, args, withinMs))
+  const letGo = (key: string) => {
+    clearInterval(leases.get(key))
+    leases.delete(key)
+  }
   let sweptAt = Number.NEGATIVE_INFINITY
   let sweptTo = 0
   /** Redis forgets what is over by itself, but for its place in the list. Nobody waits for it. */
@@ -231,23 +239,34 @@ export function redisStore(options: RedisStoreOptions): ApprovalStore {
       if (ok !== '1') throw notAnswered(id)
     },
     async claimRun(key): Promise<RunClaim> {
+      let heldAt = performance.now()
       const { state, result } = await run(CLAIM_RUN, [runKeyOf(key)], [self, String(LEASE_MS)])
       if (state === 'done') return { state, result: JSON.parse(result ?? '') }
       if (state !== 'run') return { state: 'held' }
-      // One that fails is made up for by the next.
-      const renew = () => run(RENEW_RUN, [runKeyOf(key)], [self, String(LEASE_MS)]).catch(() => {})
-      leases.set(key, unref(setInterval(renew, LEASE_MS / 3)))
-      return { state }
+      const lost = new AbortController()
+      // One that fails is made up for by the next, until others may take the run. Who only stood still may have it yet.
+      const renew = async () => {
+        const askedAt = performance.now()
+        const isLast = askedAt - heldAt > LEASE_MS - LAST_WORD_MS
+        const asking = run(RENEW_RUN, [runKeyOf(key)], [self, String(LEASE_MS)]).catch(() => undefined)
+        const renewed = await (isLast ? within(LAST_WORD_MS, asking) : asking)
+        if (renewed?.ok === '1') heldAt = askedAt
+        else if (leases.get(key) === lease && (isLast || renewed !== undefined)) {
+          letGo(key)
+          lost.abort()
+        }
+      }
+      const lease = unref(setInterval(renew, LEASE_MS / 3))
+      leases.set(key, lease)
+      return { state, lost: lost.signal }
     },
     async settleRun(key, result) {
-      clearInterval(leases.get(key))
-      leases.delete(key)
+      letGo(key)
       await run(SETTLE_RUN, [runKeyOf(key)], [self, result === undefined ? '' : safeStringify(result)])
     },
     watch: (onClosed) => pool.subscribe(channel, onClosed),
     dispose() {
-      for (const lease of leases.values()) clearInterval(lease)
-      leases.clear()
+      for (const key of [...leases.keys()]) letGo(key)
       return pool.dispose()
     },
   }

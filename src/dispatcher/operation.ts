@@ -29,7 +29,7 @@ import { parentOf } from './run/parent.ts'
 import { addParked, parkedOf } from './run/park.ts'
 import type { ParkedOperation } from './run/parked.ts'
 import { RunTree } from './run/run-tree.ts'
-import type { StateClaim } from './run/state-claim.ts'
+import { StateClaim } from './run/state-claim.ts'
 import { reportUnmatched, toolsSeenIn } from './run/unmatched.ts'
 
 export interface CompleteInit {
@@ -155,6 +155,7 @@ export class Operation extends CallMaker {
       leave: () => operation.leave(),
     })
     claim?.pending?.catch(() => operation.leave())
+    StateClaim.whenLost(claim, init.resume, () => operation.leave())
     live?.started(info.operationId)
     if (init.resume === undefined) core.tell('onStart', () => startOf(init, off))
     return operation

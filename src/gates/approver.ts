@@ -70,7 +70,11 @@ export interface ExecutionLedger {
 }
 
 export type RunClaim =
-  | { readonly state: 'run' }
+  | {
+      readonly state: 'run'
+      /** Aborted once another process may go on with the run, as where a lease ran out: it is gone on with here no further. */
+      readonly lost?: AbortSignal
+    }
   | { readonly state: 'held' }
   | { readonly state: 'done'; readonly result: unknown }
 

@@ -1,6 +1,6 @@
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net'
 import { HookDispatcher, type ParkedOperation } from 'hookspan'
-import { execAgent, redisCheckpoints, unfinishedRuns } from 'hookspan/agent'
+import { execAgent, redisCheckpoints, resumeAgent, type SavedRun, unfinishedRuns } from 'hookspan/agent'
 import {
   auditLog,
   createApprovals,
@@ -13,7 +13,8 @@ import {
 import { callTools, scriptedModel } from 'hookspan/mock'
 import { requireHuman } from 'hookspan/policies'
 import { createClient, createCluster } from 'redis'
-import { describe, expect, it, onTestFinished } from 'vitest'
+import { describe, expect, it, onTestFinished, vi } from 'vitest'
+import { statelessModel } from '../support/stateless-model.ts'
 import { desk, folder, pending, redisClusterUrl, redisUrl } from './support.ts'
 
 /** A way to the Redis of this file that can be closed, as when the network is away. */
@@ -320,5 +321,84 @@ it.skipIf(url === undefined)(
       saved = op.park({ waitingFor: 'human' })
       await approvals.close()
     }
+  },
+)
+
+describe.skipIf(url === undefined)(
+  'a run that goes on in this process, which said so for too long no more',
+  () => {
+    const agentOf = (name: string, ran: string[], mailing = async () => 'done') => ({
+      name: 'shop',
+      model: 'stateless',
+      tools: ['refund', 'mail', 'ship'].map((tool) => ({
+        name: tool,
+        needsApproval: tool === 'refund',
+        execute: () => {
+          ran.push(`${name} ${tool}`)
+          return name === 'first' && tool === 'mail' ? mailing() : 'done'
+        },
+      })),
+    })
+    const client = statelessModel((messages) => {
+      const next = ['refund', 'mail', 'ship'][messages.filter(({ role }) => role === 'tool').length]
+      return next === undefined ? { content: 'done' } : { calls: [{ id: next, name: next, args: {} }] }
+    })
+
+    /** Parked and approved, and gone on with as far as the mail, over `redis`. */
+    async function goingOn(redis: { url: string }) {
+      const prefix = `${crypto.randomUUID()}:`
+      const deskAt = (at: string) => {
+        const approvals = createApprovals({ store: redisStore({ url: at, prefix }), mode: 'park' })
+        const dispatcher = new HookDispatcher()
+        dispatcher.use(approvals)
+        onTestFinished(() => approvals.close())
+        return { approvals, dispatcher }
+      }
+      const ran: string[] = []
+      const { approvals, dispatcher } = deskAt(url as string)
+      const parked = await execAgent({ agent: agentOf('first', ran), client, dispatcher, prompt: 'go' })
+      const { id } = (await approvals.list())[0]?.request ?? { id: '' }
+      await approvals.respond(id, { decision: 'approve' })
+      const state = parked.state as SavedRun
+      const begun = Promise.withResolvers<void>()
+      const mailed = Promise.withResolvers<string>()
+      const mailing = () => {
+        begun.resolve()
+        return mailed.promise
+      }
+      vi.useFakeTimers({ toFake: ['setInterval', 'performance'] })
+      onTestFinished(() => void vi.useRealTimers())
+      const resume = (name: string, at: string) =>
+        resumeAgent({ agent: agentOf(name, ran, mailing), client, dispatcher: deskAt(at).dispatcher, state })
+      const first = resume('first', redis.url)
+      first.catch(() => {})
+      await begun.promise
+      return { prefix, ran, first, mailed, second: () => resume('second', url as string) }
+    }
+
+    it('is left to the one that has it since', async () => {
+      const { prefix, ran, first, mailed, second } = await goingOn({ url: url as string })
+      const admin = await createClient({ url: url as string }).connect()
+      onTestFinished(() => admin.destroy())
+      // As when it stood still for longer than it may.
+      for (const key of await admin.keys(`${prefix}run:*`)) await admin.hSet(key, 'until', '0')
+      expect((await second()).status).toBe('done')
+      vi.advanceTimersByTime(10_000)
+      await new Promise((resolve) => setTimeout(resolve, 300))
+      mailed.resolve('done')
+      await expect(first).rejects.toMatchObject({ code: 'STATE_CLAIMED' })
+      expect(ran).toEqual(['first refund', 'first mail', 'second mail', 'second ship'])
+    })
+
+    it('goes no further where Redis is away for so long', async () => {
+      const redis = await way()
+      const { ran, first, mailed } = await goingOn(redis)
+      redis.close()
+      vi.advanceTimersByTime(30_000)
+      await new Promise((resolve) => setTimeout(resolve, 1_500))
+      mailed.resolve('done')
+      await expect(first).rejects.toMatchObject({ code: 'STATE_CLAIMED' })
+      expect(ran).toEqual(['first refund', 'first mail'])
+    })
   },
 )

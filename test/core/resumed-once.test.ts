@@ -121,6 +121,30 @@ describe('where the store of approvals says so', () => {
     },
   )
 
+  it.each(Object.entries(ways))(
+    'who loses it on the way is told at %s, and nothing more',
+    async (_what, begin) => {
+      const lease = new AbortController()
+      const { approver } = slowLedger(Promise.resolve({ state: 'run', lost: lease.signal }))
+      const { events, handler } = collector()
+      const dispatcher = new HookDispatcher()
+      const hooks = hooksOfEveryType(handler)
+      const op = dispatcher.startOperation({ resume: await saved(), approver, hooks })
+      const shipped = Promise.withResolvers<string>()
+      const call = op.toolCall({ apiName: 'ship', args: {} }, () => shipped.promise)
+      await turn()
+      const told = events.length
+      lease.abort()
+      shipped.resolve('done')
+      await call
+      await expect(begin(op)).rejects.toEqual(claimed)
+      await op.fail(new Error('told'))
+      op.interrupt()
+      await dispatcher.drain()
+      expect([events.slice(told), dispatcher.stats().operations]).toEqual([[], 0])
+    },
+  )
+
   it('a store that cannot be asked lets nobody go on', async () => {
     const { approver } = slowLedger(Promise.reject(new Error('disk full')))
     const op = new HookDispatcher().startOperation({ resume: await saved(), approver })

@@ -47,6 +47,7 @@ export function runToolCall<A, R>(
     const pending = core.claim?.pending
     // Nothing is begun of a run that another process goes on with.
     if (pending !== undefined) return pending.then(() => runToolCall(core, site, init, fn))
+    if (core.claim?.refusal !== undefined) throw core.claim.refusal
     if (typeof fn === 'function') return new ToolCallRun<A, R>(core, site, init).run(fn)
     throw invalidCall('fn', 'a tool call', 'the function that runs the tool', fn)
   } catch (error) {

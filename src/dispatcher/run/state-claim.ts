@@ -16,7 +16,7 @@ export function runLedgerOf(ledger: ExecutionLedger | undefined): RunLedger | un
 }
 
 /** States whose claim the caller of `startOperation` holds, and settles: it knows better what came of the run. */
-const coveredStates = new WeakSet<ParkedOperation>()
+const coveredStates = new WeakMap<ParkedOperation, StateClaim | undefined>()
 
 /**
  * Keeps a run from going on from one state twice: what no human has to approve would be done twice, too.
@@ -28,6 +28,7 @@ export class StateClaim {
   readonly #ledger: RunLedger
   readonly #name: string
   readonly #keys: string[]
+  readonly #lost = new AbortController()
   #asking: Promise<void> | undefined
   #settling: Promise<void> | undefined
   #refusal: unknown
@@ -56,12 +57,18 @@ export class StateClaim {
     return claim
   }
 
-  static cover(saved: ParkedOperation): void {
-    coveredStates.add(saved)
+  static cover(saved: ParkedOperation, claim?: StateClaim): void {
+    coveredStates.set(saved, claim)
   }
 
   static isCovered(saved: ParkedOperation): boolean {
     return coveredStates.has(saved)
+  }
+
+  /** Tells when the claim is lost that the operation, or its caller, has of the state. */
+  static whenLost(own: StateClaim | undefined, saved: ParkedOperation | undefined, lost: () => void): void {
+    const claim = own ?? (saved && coveredStates.get(saved))
+    if (claim !== undefined) claim.#lost.signal.addEventListener('abort', lost, { once: true })
   }
 
   /** Until it is known whether the run may go on; after that only where it may not. Rejects with the refusal. */
@@ -80,7 +87,7 @@ export class StateClaim {
 
   async #ask(): Promise<void> {
     try {
-      const claim = await this.#ledger.claimRun(this.#keys[0] as string)
+      const claim = await this.claim()
       if (claim.state !== 'run') throw this.refused(claim)
       this.#asking = undefined
     } catch (error) {
@@ -90,8 +97,18 @@ export class StateClaim {
   }
 
   /** The claim as it is, for who gives out what came of the run before. */
-  claim(): Promise<RunClaim> {
-    return this.#ledger.claimRun(this.#keys[0] as string)
+  async claim(): Promise<RunClaim> {
+    const claim = await this.#ledger.claimRun(this.#keys[0] as string)
+    if (claim.state === 'run') claim.lost?.addEventListener('abort', () => this.#lose(), { once: true })
+    return claim
+  }
+
+  #lose(): void {
+    const message =
+      `Run "${this.#name}" was lost: this process could not say for too long that it goes on with it, and another one may. ` +
+      'Resume it from the same state.'
+    this.#refusal ??= new HookspanError('STATE_CLAIMED', message)
+    this.#lost.abort()
   }
 
   refused({ state }: RunClaim): HookspanError {
