@@ -312,9 +312,9 @@ describe('node --import hookspan/register', () => {
     const torn = `data:text/javascript,${encodeURIComponent(`
       import { registerHooks } from 'node:module'
       registerHooks({
-        load(url, context, next) {
-          if (url.endsWith('/dist/adapters/peer-range.js')) throw new Error('it is torn')
-          return next(url, context)
+        resolve(specifier, context, next) {
+          if (specifier.endsWith('/adapters/peer-range.js')) throw new Error('it is torn')
+          return next(specifier, context)
         },
       })`)}`
     const args = [`--import=${REGISTER}`, program('chat.cjs')]
@@ -416,6 +416,15 @@ describe('hookspan run', () => {
       expect(shape(spansOf())).toEqual(expected)
       expect(stderr).toMatch(/attached .*ai 7\./)
     }
+  })
+
+  it('hears of the requests of a server that tsx runs', async () => {
+    const tsx = at('../../node_modules/.bin/tsx')
+    const { code, stderr } = await run('--', tsx, program('server.mjs'))
+
+    expect(code, stderr).toBe(0)
+    const runs = spansOf().filter((name) => name.startsWith('invoke_agent'))
+    expect(runs.sort()).toEqual(['invoke_agent GET /a', 'invoke_agent GET /b'])
   })
 
   it('attaches to what npm starts, whose own process has nothing to attach', async () => {
