@@ -11,6 +11,15 @@ export function moduleLine(url: string, from = url): string {
   return `;import * as hookspan$own from ${JSON.stringify(from)};${CALL}(${JSON.stringify(url)}, hookspan$own);`
 }
 
+/** What is imported in the place of a module, which it imports. */
+export function inPlaceOf(url: string, name: string, hasDefault: boolean): string {
+  const own = JSON.stringify(url)
+  const source = isReplaced(name)
+    ? standIn(url, name)
+    : `export * from ${own}\n${hasDefault ? `export { default } from ${own}\n` : ''}${moduleLine(url)}`
+  return `data:text/javascript,${encodeURIComponent(source)}`
+}
+
 /** What bundlers made of a module cannot be changed: then a copy is handed out. */
 export function commonLine(url: string, name: string): string {
   const replaced = replacedOf(name)

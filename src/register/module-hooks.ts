@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs'
 import Module, { createRequire } from 'node:module'
 import { isAbsolute } from 'node:path'
 import { fileURLToPath, pathToFileURL } from 'node:url'
-import { CALL, commonLine, isReplaced, KEY, moduleLine, OWN, standIn } from './entry-source.ts'
+import { CALL, commonLine, inPlaceOf, isReplaced, KEY, moduleLine, OWN, standIn } from './entry-source.ts'
 import { isModule, manifestOf, ownName, packageOf } from './installed.ts'
 import { watchRoute } from './next-routes.ts'
 import { PACKAGES, UNKNOWN } from './packages.ts'
@@ -47,12 +47,27 @@ export function watchModules(onLoaded: OnLoaded, onMissed: (name: string) => voi
       met.add(url)
       onMissed(name)
     })
+  const mayLoad = keepsCommonJs(process.versions.node)
+  const load: Module.LoadHookSync = (url, context, next) => {
+    const loaded = next(url.endsWith(OWN) ? url.slice(0, -OWN.length) : url, context)
+    const { name } = entries.get(url) ?? {}
+    if (name === undefined) return loaded
+    met.add(url)
+    const source = loaded.source ?? readFileSync(fileURLToPath(url))
+    const text = typeof source === 'string' ? source : Buffer.from(source as Uint8Array).toString('utf8')
+    const isModule = isUntouched(text, fileURLToPath(url), loaded.format ?? undefined)
+    return { ...loaded, source: attached(text, url, name, isModule) }
+  }
   // Asked for here: Bun has none, and would not even load a file that imports it.
   Module.registerHooks({
     resolve(specifier, context, next) {
       const resolved = next(specifier, context)
+      if (!resolved.url.startsWith('file:')) return resolved
+      const isKnown = entries.has(resolved.url)
       // A module that asks for itself has our line: it is loaded by whoever asked before.
-      if (!resolved.url.startsWith('file:') || resolved.url === context.parentURL) return resolved
+      if (resolved.url === context.parentURL && (mayLoad || isKnown)) return resolved
+      // Of what we put in its place.
+      if (context.parentURL?.startsWith('data:') === true && isKnown) return resolved
       watchRoute(resolved.url)
       if (UNKNOWN.has(packageOf(specifier)) && !isOfKnown(context.parentURL))
         tellUnknown(packageOf(specifier))
@@ -68,27 +83,44 @@ export function watchModules(onLoaded: OnLoaded, onMissed: (name: string) => voi
           : isSdk(context.parentURL)
         if (!bySdk && !entries.has(resolved.url)) watchFor(resolved.url, name)
         entries.set(resolved.url, { name, bySdk, byPackage: !isProgram })
+        const path = fileURLToPath(resolved.url)
+        // Some of these versions have a set of them.
+        if (!mayLoad && new Set(context.conditions).has('import') && isModule(path)) {
+          met.add(resolved.url)
+          return { ...resolved, url: inPlaceOf(resolved.url, name, hasDefault(path)), format: 'module' }
+        }
+        // Its own parent: required by CommonJS that other hooks have handed over, and compiled past us.
+        if (!mayLoad && context.parentURL === resolved.url && !met.has(resolved.url)) {
+          met.add(resolved.url)
+          onMissed(name)
+        }
       }
       // What an SDK loads by itself is the SDK's affair.
       else if (isProgram) tell(`${name} is not attached: ${known.instead} (docs/adapters.md).`)
       return resolved
     },
-    load(url, context, next) {
-      const loaded = next(url.endsWith(OWN) ? url.slice(0, -OWN.length) : url, context)
-      const { name } = entries.get(url) ?? {}
-      if (name === undefined) return loaded
-      met.add(url)
-      const source = loaded.source ?? readFileSync(fileURLToPath(url))
-      const text = typeof source === 'string' ? source : Buffer.from(source as Uint8Array).toString('utf8')
-      const isModule = isUntouched(text, fileURLToPath(url), loaded.format ?? undefined)
-      return { ...loaded, source: attached(text, url, name, isModule) }
-    },
+    ...(mayLoad && { load }),
   })
   watchCompiled((url) => {
     const { name } = entries.get(url) ?? {}
     if (name !== undefined) met.add(url)
     return name
   })
+}
+
+/**
+ * Whether it can be heard of what is loaded. Where Node is older, a module of CommonJS that is imported cannot require() one
+ * that imports as soon as anybody hears of it, as Express does, and beside tsx none is loaded at all.
+ */
+export function keepsCommonJs(version: string): boolean {
+  const [major = 0, minor = 0, patch = 0] = version.split('.').map(Number)
+  const since: Record<number, [number, number]> = { 22: [22, 3], 24: [11, 1], 25: [1, 0] }
+  const [from, fix] = since[major] ?? [major > 25 ? 0 : Number.POSITIVE_INFINITY, 0]
+  return minor > from || (minor === from && patch >= fix)
+}
+
+function hasDefault(path: string): boolean {
+  return /\bexport\s+default\b|\bas\s+default\b|\{\s*default\s*[,}]/.test(readFileSync(path, 'utf8'))
 }
 
 /** Whether a module is there. Nothing else in Node tells it of those that are imported; it takes a tenth of a second. */

@@ -34,7 +34,7 @@ export function attachLoaded(loaded: Loaded): Loaded['exports'] | undefined {
 export function missed(name: string): void {
   notAttached(
     dispatcher,
-    `${name} is not attached: it was loaded before hookspan. Put --import=hookspan/register before what loads it.`,
+    `${name} is not attached: it was loaded before hookspan, or by hooks that it cannot follow in this Node. Put --import=hookspan/register before what loads it.`,
   )
 }
 
