@@ -6,6 +6,7 @@ import type { ObserveOptions } from '../generated-client/options.ts'
 import { allOrNone, replace } from '../replace.ts'
 import { saidIn } from '../sdk-loop/said.ts'
 import { type LoopInit, SdkLoop } from '../sdk-loop/sdk-loop.ts'
+import { whenGone } from '../when-gone.ts'
 import { ANTHROPIC_CAPABILITIES } from './capabilities.ts'
 import { isRunnable, type ToolPlace, watchTools } from './runnable-tool.ts'
 
@@ -94,7 +95,11 @@ class WatchedRunner implements ToolPlace {
     const { runner } = this
     const { addTools, setMessagesParams } = runner
     const turns = runner[Symbol.asyncIterator]
-    replace(runner, Symbol.asyncIterator, () => this.#turns(turns.call(runner)))
+    replace(runner, Symbol.asyncIterator, () => {
+      const reading = this.#turns(turns.call(runner))
+      whenGone(reading, () => void this.#loop?.then((loop) => loop.left()).catch(() => {}))
+      return reading
+    })
     if (addTools) replace(runner, 'addTools', (...tools) => addTools.apply(runner, watchTools(tools, this)))
     if (!setMessagesParams) return
     replace(runner, 'setMessagesParams', (params) =>

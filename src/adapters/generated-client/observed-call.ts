@@ -10,6 +10,7 @@ import { currentCalls, type SafeCalls } from '../safe/calls.ts'
 import type { SafeModelCall } from '../safe/model-call.ts'
 import type { SafeOperation } from '../safe/operation.ts'
 import { warnOnce } from '../warn-once.ts'
+import { whenGone } from '../when-gone.ts'
 import type { WatchedCall } from './api-promise.ts'
 import {
   type ClientKind,
@@ -29,9 +30,6 @@ export function endsUnread(operation: SafeOperation): SafeOperation {
   ofOneCall.set(operation, operation)
   return operation
 }
-
-/** Streams that somebody may read still. */
-const unread = new FinalizationRegistry<() => void>((abandon) => abandon())
 
 type Send = (options: RequestOptions) => Promise<ResponseProps>
 
@@ -213,7 +211,7 @@ export class ObservedCall implements WatchedCall {
       return value
     }
     this.#read = true
-    if (this.#stream && this.#abandon !== undefined) unread.register(value as object, this.#abandon)
+    if (this.#stream && this.#abandon !== undefined) whenGone(value as object, this.#abandon)
     if (this.#gated && this.#stream) abortedBy(value, this.#options.signal)
     const made = this.#made
     this.#letGo()

@@ -334,6 +334,7 @@ class AdkPlugin {
     const omit = this.#options.sdkSpans !== 'nest'
     const within = <T>(fn: () => T): T => run.run(() => (omit ? withoutSpans(fn) : fn()))
     context.agent = original
+    run.leftWith(context)
     let isRead = false
     try {
       for await (const event of relay(original.runAsync(context), within)) {

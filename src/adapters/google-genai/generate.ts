@@ -5,6 +5,7 @@ import { asList, asObject, asText } from '../../wire/reading.ts'
 import type { ObserveOptions } from '../generated-client/options.ts'
 import { SdkLoop } from '../sdk-loop/sdk-loop.ts'
 import { withOwn } from '../sdk-loop/with-own.ts'
+import { whenGone } from '../when-gone.ts'
 import { isCallable, watchTools } from './callable-tool.ts'
 import { GOOGLE_GENAI_CAPABILITIES } from './capabilities.ts'
 import type { Params } from './types.ts'
@@ -35,7 +36,10 @@ export async function generateStream(
   const loop = await begin(params, options)
   try {
     const chunks = await loop.run(() => ask(watched(params, loop)))
-    return loop.ownsRun || runsTools(params) ? endingUnread(read(chunks, loop), chunks, loop) : chunks
+    if (!loop.ownsRun && !runsTools(params)) return chunks
+    const reading = endingUnread(read(chunks, loop), chunks, loop)
+    whenGone(reading, () => loop.left())
+    return reading
   } catch (error) {
     await loop.fail(error)
     throw error

@@ -3,6 +3,7 @@ import { currentPlace } from '../../dispatcher/run/current.ts'
 import { sameJson } from '../../wire/rewrite.ts'
 import type { SafeCalls } from '../safe/calls.ts'
 import { ObservedRun, type RunHost, type SaidOfRun, whenAborted } from '../sdk-run/observed-run.ts'
+import { whenGone } from '../when-gone.ts'
 import type { LcRuntime, LcState, LcToolCall } from './lang-chain.ts'
 import type { Ended, How, ToldAgent } from './told-graphs.ts'
 
@@ -75,10 +76,15 @@ export class AgentRun implements ToldAgent {
     this.#interruptLeft()
   }
 
-  /** The graph that it was in is gone. */
-  leftByGraph(): void {
-    this.#isLeft = true
-    this.#interruptLeft()
+  /**
+   * LangGraph may tell nobody that a graph has ended: it has, when nothing holds its writer any more. A run on a thread may
+   * go on even then, as somebody may have been asked.
+   */
+  leftWith(writer: object): void {
+    whenGone(writer, () => {
+      this.#isLeft = true
+      this.#interruptLeft()
+    })
   }
 
   #interruptLeft(): void {

@@ -109,7 +109,7 @@ class Runs {
     }
     // One that a tool calls is over with the tool.
     if (run.run.isPart || run.run.isCalled) return run
-    if (writer !== undefined) left.register(writer, run)
+    if (writer !== undefined) run.leftWith(writer)
     const thread = threadOf(runtime)
     if (thread === undefined) {
       run.cannotGoOn()
@@ -158,12 +158,6 @@ class Runs {
     return undefined
   }
 }
-
-/**
- * LangGraph may tell nobody that a graph has ended: it has, when nothing holds its writer any more. A run on a thread may
- * go on even then, as somebody may have been asked.
- */
-const left = new FinalizationRegistry<AgentRun>((run) => run.leftByGraph())
 
 /** Where LangChain keeps what it runs, and with it the graph: what is made inside of it would hold that for as long as it lives. */
 const GRAPH_CONTEXT = Symbol.for('ls:tracing_async_local_storage')

@@ -6,6 +6,7 @@ import { defined, isRecord } from '../../internal/objects.ts'
 import { asName, asObject } from '../../wire/reading.ts'
 import { configuredServer } from '../configured-server.ts'
 import { startOperation } from '../safe/operation.ts'
+import { whenGone } from '../when-gone.ts'
 import { LANGGRAPH_CAPABILITIES } from './capabilities.ts'
 import { isInterrupt, isToolMessage, type LcMessage } from './lang-chain.ts'
 import { plainMessages, readReply } from './messages.ts'
@@ -13,9 +14,6 @@ import { providerNamed } from './providers.ts'
 import { type Going, goingOf, isTop, OURS, operationOf, type Root } from './told-graphs.ts'
 
 const ADAPTER: AdapterInfo = { name: 'langgraph', capabilities: LANGGRAPH_CAPABILITIES }
-
-/** Of a run whose stream was left LangGraph may say nothing: it is over when nothing is left of it. */
-const left = new FinalizationRegistry<() => void>((over) => over())
 
 /** What callbacks are told, made hooks and spans. */
 export class ToldRuns {
@@ -53,8 +51,9 @@ export class ToldRuns {
       if (parentRunId !== undefined) this.#going.beginNode(root, node, parentRunId, runId)
       return
     }
+    // Of a run whose stream was left LangGraph may say nothing: it is over when nothing is left of it.
     const over = () => void this.#going.end(runId, { left: true }).catch(() => {})
-    if (isRecord(metadata)) left.register(metadata, over)
+    if (isRecord(metadata)) whenGone(metadata, over)
   }
 
   readonly chainEnd = (output: unknown, runId: string): Promise<void> => {

@@ -52,7 +52,10 @@ export async function streamed(host: MastraHost, asked: Asked): Promise<MastraRe
     })
     remember(result, run)
     whenAborted(run, () => void run.fail(run.signal?.reason))
-    if (!run.isPart) void over(started, result)
+    if (!run.isPart) {
+      void over(started, result)
+      run.leftWith(result)
+    }
     return result
   } catch (error) {
     const refusal = started.refusal ?? error

@@ -167,6 +167,16 @@ export class SdkLoop {
     }
   }
 
+  /** Nobody holds any more what it is read with. */
+  left(): void {
+    const run = this.#run
+    if (!this.#own || run === undefined) void this.#step?.then((step) => step.end()).catch(() => {})
+    else if (!run.ended) {
+      run.abandon()
+      this.#call?.settle({ operationId: run.operationId, status: 'interrupted' })
+    }
+  }
+
   async fail(error: unknown): Promise<void> {
     const step = await this.#step?.catch(() => undefined)
     const interrupted = this.#run?.signal?.aborted === true

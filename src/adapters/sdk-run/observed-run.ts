@@ -16,6 +16,7 @@ import { defined } from '../../internal/objects.ts'
 import { currentCalls, type SafeCalls } from '../safe/calls.ts'
 import type { SafeAgentCall } from '../safe/held-calls.ts'
 import { type SafeOperation, type SafeStep, startOperation } from '../safe/operation.ts'
+import { whenGone } from '../when-gone.ts'
 import { takeRunInit } from './run-with.ts'
 
 /** What an SDK was attached with. */
@@ -297,6 +298,11 @@ export class ObservedRun {
       .then(() => undefined)
       .finally(() => this.#parked.resolve(undefined))
     await this.#ending
+  }
+
+  /** Nobody can read the rest of it once nobody holds this. */
+  leftWith(given: object): void {
+    whenGone(given, () => void this.interrupt(true))
   }
 
   async #interrupt(isLeft: boolean): Promise<void> {

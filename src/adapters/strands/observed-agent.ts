@@ -69,7 +69,10 @@ export class ObservedAgent {
     const undoStream = replace(agent, 'stream', (args, options) => {
       // Where it was asked for is where the run belongs, wherever its events are read.
       const where = AsyncLocalStorage.snapshot()
-      return this.#stream(where, stream.bind(agent), args, options)
+      const reading: Stream = this.#stream(where, stream.bind(agent), args, options, ({ run }) =>
+        run.leftWith(reading),
+      )
+      return reading
     })
     const undoCancel = replace(agent, 'cancel', () => {
       this.#current?.cancel()
@@ -104,6 +107,7 @@ export class ObservedAgent {
     stream: StrandsAgent['stream'],
     args: unknown,
     options: StrandsOptions | undefined,
+    begun: (agent: AgentRun) => void,
   ): Stream {
     // The SDK refuses it.
     if (this.#isBusy) return yield* stream(args, options)
@@ -114,6 +118,7 @@ export class ObservedAgent {
       for (const { agent } of this.#agent.tools) this.#begin(agent as StrandsAgent)
       const agent = where(() => this.#start(args, options))
       this.#current = agent
+      begun(agent)
       return yield* this.#observed(agent, stream, args, options)
     } finally {
       this.#current = undefined

@@ -1,0 +1,10 @@
+const gone = new FinalizationRegistry<() => void>((left) => left())
+
+/**
+ * Tells when nobody holds what an SDK gave any more: nobody can go on with it then, and nothing else tells so of a stream or a
+ * generator that was dropped without `return()`. What
+ * `left` holds, and the scope it is written in, must not hold it.
+ */
+export function whenGone(given: object, left: () => void): void {
+  gone.register(given, left)
+}
