@@ -1,5 +1,6 @@
 import { type ChildProcess, spawn } from 'node:child_process'
-import { statSync } from 'node:fs'
+import { existsSync, statSync } from 'node:fs'
+import { isAbsolute } from 'node:path'
 import { GateFailure } from '../gates/index.ts'
 import { endBy, hearSignals, isHeardByOthers, ownListeners } from '../internal/signals.ts'
 
@@ -14,6 +15,9 @@ export interface CommandOptions {
   /** Bytes of standard output that are read at most. */
   readonly maxOutputBytes: number
 }
+
+/** Milliseconds without a word, of a command that has ended, until what holds its output is not waited for. */
+const SILENCE_MS = 200
 
 /** Groups that run, so that none outlives this process when it ends by itself. */
 const running = new Set<ChildProcess>()
@@ -45,15 +49,27 @@ export function runCommand(options: CommandOptions): Promise<Buffer> {
   const output: Buffer[] = []
   let bytes = 0
   let complaint = ''
+  let silence: NodeJS.Timeout | undefined
+  const closePipes = () => {
+    for (const pipe of child.stdio) pipe?.destroy()
+  }
   const onAbort = () => {
     killGroup(child)
     // What left the group holds the pipes, and would keep this process alive as long as it runs.
-    for (const pipe of child.stdio) pipe?.destroy()
+    closePipes()
+  }
+  /** What left the group holds them, too, once the command has answered: its answer counts. Without one, that may give it. */
+  const letGo = () => {
+    clearTimeout(silence)
+    if (child.exitCode === null || bytes === 0) return
+    // What is in the pipes is read first, also where this process stood still.
+    silence = setTimeout(() => setImmediate(closePipes), SILENCE_MS)
   }
   signal.addEventListener('abort', onAbort, { once: true })
   child.on('error', (error: NodeJS.ErrnoException) => fail(notStarted(command, cwd, error)))
   child.stdout?.on('data', (chunk: Buffer) => {
     bytes += chunk.length
+    letGo()
     if (bytes <= maxOutputBytes) return void output.push(chunk)
     fail(`it wrote more than ${maxOutputBytes} bytes to standard output`)
     killGroup(child)
@@ -63,9 +79,13 @@ export function runCommand(options: CommandOptions): Promise<Buffer> {
   })
   // A command need not read what it is told: its exit code and its answer say whether that was well.
   child.stdin?.on('error', () => {})
-  // What it left running would keep the pipes open: whatever belongs to the command ends with it.
-  child.on('exit', () => killGroup(child))
+  child.on('exit', () => {
+    // What it left running would keep the pipes open: whatever belongs to the command ends with it.
+    killGroup(child)
+    letGo()
+  })
   child.on('close', (code, killedBy) => {
+    clearTimeout(silence)
     forget(child)
     signal.removeEventListener('abort', onAbort)
     if (killedBy !== null) fail(`it was killed by ${killedBy}`)
@@ -83,6 +103,8 @@ function said(complaint: string): string {
 
 function notStarted(command: string, cwd: string, error: NodeJS.ErrnoException): string {
   if (error.code === 'ENOENT' && !isFolder(cwd)) return `its folder ${cwd} does not exist`
+  if (error.code === 'ENOENT' && isAbsolute(command) && existsSync(command))
+    return `what the first line of ${command} names was not found; has it Windows line ends?`
   if (error.code === 'ENOENT') return `the command ${command} was not found`
   if (error.code === 'EACCES') return `the command ${command} is not executable`
   return `the command ${command} could not be started: ${error.message}`

@@ -97,6 +97,12 @@ describe('commandGate', () => {
     ['exits with 1', () => guard(['exit', '1']), 'gate_error', /exit code 1: guard is broken/],
     ['exits with 2', () => guard(['exit', '2']), 'gate_error', /exit code 2/],
     ['is killed', () => guard(['killed']), 'gate_error', /killed by SIGTERM/],
+    [
+      'has Windows line ends',
+      () => guard([], { command: script('crlf', '#!/bin/sh\r\necho\r\n') }),
+      'gate_error',
+      /first line of .*crlf names was not found/,
+    ],
     ['is slow', () => guard(['slow'], { timeoutMs: 300 }), 'gate_timeout', /no decision within 300 ms/],
     ['floods its output', () => guard(['flood']), 'gate_error', /more than 1048576 bytes/],
     ['answers nothing', () => guard(['answer', '']), 'gate_invalid', /is not JSON/],
@@ -160,15 +166,31 @@ describe('commandGate', () => {
   })
 
   it('lets go of what left the group, so that this process can end', async () => {
-    const guarded = script(
-      'escaped.sh',
-      '#!/bin/sh\nsetsid sleep 20 &\nsleep 0.1\necho \'{"decision":"proceed"}\'\n',
-    )
+    const guarded = script('escaped.sh', '#!/bin/sh\nsetsid sleep 20 &\nsleep 0.1\n')
     const pipes = () => process.getActiveResourcesInfo().filter((name) => name === 'PipeWrap').length
     const before = pipes()
     const { outcome } = await decide(guard([], { command: guarded, timeoutMs: 300 }))
     expect(outcome).toMatchObject({ state: 'denied', code: 'gate_timeout' })
     await expect.poll(pipes).toBe(before)
+  })
+
+  it('takes the answer of a command that has ended, whatever it left holding its output', async () => {
+    const guarded = script(
+      'daemon.sh',
+      '#!/bin/sh\nsetsid sleep 20 &\nsleep 0.1\necho \'{"decision":"deny","code":"mine"}\'\n',
+    )
+    const { outcome } = await decide(guard([], { command: guarded, onFailure: 'proceed' }))
+    expect(outcome).toMatchObject({ state: 'denied', code: 'mine' })
+  })
+
+  it('takes the answer of what a command left in its place', async () => {
+    const answering = '(sleep 0.5; echo \'{"decision":"deny","code":"mine"}\')'
+    const guarded = script(
+      'launcher.sh',
+      `#!/bin/sh\nsetsid sh -c "${answering.replaceAll('"', '\\"')}" &\nsleep 0.1\n`,
+    )
+    const { outcome } = await decide(guard([], { command: guarded }))
+    expect(outcome).toMatchObject({ state: 'denied', code: 'mine' })
   })
 
   describe('that is asked when a signal comes', () => {
