@@ -36,7 +36,7 @@ export interface AuditEvent {
     | 'claimed'
     | 'settled'
     | 'torn_line'
-    /** The file was moved away or removed while this process wrote to it: `lastSeq` and `lastHash` are those of what it had. */
+    /** The file was moved away, removed or emptied while this process wrote to it: `lastSeq` and `lastHash` are those of what it wrote last. */
     | 'begun_anew'
   readonly requestId?: string
   readonly [detail: string]: unknown
@@ -83,7 +83,7 @@ export function auditLog(options: AuditOptions): AuditLog {
   assertWritable(options.path)
   const path = resolve(options.path)
   let last: Promise<unknown> = Promise.resolve()
-  let known: Pick<AuditEntry, 'seq' | 'hash'> | undefined
+  let known: Written | undefined
   const append = async (event: AuditEvent) => {
     known = write(path, key, event, known)
   }
@@ -110,19 +110,31 @@ function assertWritable(path: string): void {
   }
 }
 
-/** Gives the last entry. `known`: that of this process, of what may be another file by now. */
+/** The last entry that this process wrote, and where. */
+interface Written extends Pick<AuditEntry, 'seq' | 'hash'> {
+  readonly line: Buffer
+  readonly end: number
+}
+
+/** Whether it is there no more: others may have begun the file anew already, who know nothing of it. */
+function isGone(file: number, { line, end }: Written): boolean {
+  const there = Buffer.alloc(line.length)
+  return readSync(file, there, 0, line.length, end - line.length) < line.length || !there.equals(line)
+}
+
+/** Gives what was written. `known`: what was before, to what may be another file by now. */
 function write(
   path: string,
   key: string | undefined,
   event: AuditEvent,
-  known: Pick<AuditEntry, 'seq' | 'hash'> | undefined,
-): Pick<AuditEntry, 'seq' | 'hash'> {
+  known: Written | undefined,
+): Written | undefined {
   const file = openSync(path, 'a+', 0o600)
   try {
     const { entry: before, torn } = tail(file)
     if (before !== undefined) assertOwn(before, path, key)
     let { seq, hash } = before ?? { seq: 0, hash: FIRST }
-    if (torn === '' && isSameAnswer(before, event)) return { seq, hash }
+    if (torn === '' && isSameAnswer(before, event)) return known
     let text = ''
     const chain = (one: AuditEvent) => {
       const entry = { seq: seq + 1, at: new Date().toISOString(), ...one, prev: hash }
@@ -134,11 +146,12 @@ function write(
       text = '\n'
       chain({ event: 'torn_line', tornDigest: digestOf(torn) })
     }
-    if (before === undefined && known !== undefined)
+    if (known !== undefined && isGone(file, known))
       chain({ event: 'begun_anew', lastSeq: known.seq, lastHash: known.hash })
     chain(event)
     writeOrNothing(file, text)
-    return { seq, hash }
+    const line = Buffer.from(text.slice(text.lastIndexOf('\n', text.length - 2) + 1))
+    return { seq, hash, line, end: fstatSync(file).size }
   } finally {
     closeSync(file)
   }

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import { appendFileSync, readdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs'
+import { appendFileSync, readdirSync, readFileSync, renameSync, truncateSync, writeFileSync } from 'node:fs'
 import { DatabaseSync } from 'node:sqlite'
 import {
   type AuditEvent,
@@ -131,6 +131,24 @@ it('tells in a new file of the one that was moved away, or removed', async () =>
     lastHash: moved.ok && moved.lastHash,
   })
   expect(second).toMatchObject({ seq: 2, event: 'requested', requestId: 'c' })
+})
+
+it.each([
+  ['moved away', (path: string) => renameSync(path, `${path}.1`)],
+  ['emptied', (path: string) => truncateSync(path)],
+])('says what each writer wrote last to a log that was %s', async (_how, rotate) => {
+  const path = `${folder()}/audit.jsonl`
+  const [one, other, stranger] = [auditLog({ path }), auditLog({ path }), auditLog({ path })]
+  await one.append({ event: 'requested', requestId: 'a' })
+  await other.append({ event: 'requested', requestId: 'b' })
+  rotate(path)
+  // Who has written nothing yet cannot know that there was more.
+  await stranger.append({ event: 'refused', requestId: 'c' })
+  for (const log of [one, other, one, other]) await log.append({ event: 'requested' })
+  expect(verifyAudit({ path })).toMatchObject({ ok: true, entries: 7 })
+  const lines = readFileSync(path, 'utf8').trim().split('\n')
+  const told = lines.map((line) => JSON.parse(line)).filter(({ event }) => event === 'begun_anew')
+  expect(told).toMatchObject([{ lastSeq: 1 }, { lastSeq: 2 }])
 })
 
 it('chains the entries of several writers', async () => {
