@@ -264,6 +264,33 @@ describe('a run that goes on from within the loop that reads its stream', () => 
   })
 })
 
+it.each([true, false])(
+  'what a tool asked by its own suspend() is answered with `approved: %s`',
+  async (approved) => {
+    const answers: unknown[] = []
+    const dispatcher = new HookDispatcher()
+    const events = eventsOf(dispatcher)
+    const wipe = wiping([], {
+      execute: async (_: unknown, { agent: { resumeData, suspend } }: Untyped) => {
+        if (resumeData === undefined) return suspend({ sure: false })
+        answers.push(resumeData)
+        return 'wiped'
+      },
+      suspendSchema: z.object({ sure: z.boolean() }),
+      resumeSchema: z.object({ approved: z.boolean() }),
+    })
+    const agent = observeMastra(agentWith(wipe, { what: 'all' }), { dispatcher })
+    new sdk.Mastra({ agents: { s: agent }, storage: new sdk.InMemoryStore(), logger: false })
+
+    const { runId, finishReason } = await agent.generate('go')
+    expect(finishReason).toBe('suspended')
+    expect((await agent.resumeGenerate({ approved }, { runId })).text).toBe('done')
+    await settled(dispatcher)
+    expect(answers).toEqual([{ approved }])
+    expect(findAll(events, 'afterToolCall').map(({ outcome }) => outcome)).toEqual(['completed'])
+  },
+)
+
 it('what Mastra asks about in a sub-agent is told there, and not once more above', async () => {
   const dispatcher = new HookDispatcher()
   const events = eventsOf(dispatcher)

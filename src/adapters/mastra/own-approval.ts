@@ -36,9 +36,13 @@ export async function tellAnswered(run: ObservedRun, answer: unknown, options: M
   if (!isRecord(answer) || typeof answer.approved !== 'boolean') return
   const { approved } = answer
   const reason = asName(answer.reason)
+  // A tool that is at work asked for itself, by its own `suspend()`: the answer is for it, whatever it says.
   const found = waiting.find(
-    ({ kind, request, toolCallId }) =>
-      kind === undefined && request === undefined && (options.toolCallId ?? toolCallId) === toolCallId,
+    ({ kind, request, running, toolCallId }) =>
+      kind === undefined &&
+      request === undefined &&
+      running === undefined &&
+      (options.toolCallId ?? toolCallId) === toolCallId,
   )
   if (found === undefined) return
   const { toolCallId, apiName, identifier = 'local', args } = found
