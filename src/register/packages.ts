@@ -59,6 +59,11 @@ export const PACKAGES: Readonly<Record<string, KnownPackage>> = {
     instead: 'hookspan knows the runs of a Runner',
   },
   ai: { how: 'attach', replaced: AI_SDK_NAMES },
+  '@ai-sdk/workflow': {
+    how: 'refuse',
+    replaced: ['WorkflowAgent'],
+    instead: 'hookspan knows ToolLoopAgent and the functions of ai',
+  },
   langchain: { how: 'attach', replaced: ['createAgent'] },
   '@google/genai': { how: 'attach', replaced: ['GoogleGenAI'] },
   '@modelcontextprotocol/sdk/client': { how: 'attach', replaced: ['Client'] },

@@ -18,6 +18,14 @@ function guarded(): string {
   return cwd
 }
 
+/** A package of a project. */
+function install(cwd: string, name: string, code: string): void {
+  const folder = join(cwd, 'node_modules', name)
+  mkdirSync(folder, { recursive: true })
+  writeFileSync(join(folder, 'package.json'), JSON.stringify({ name, version: '1.0.0', type: 'module' }))
+  writeFileSync(join(folder, 'index.js'), code)
+}
+
 it.each([
   ['past/decisions-runner.mjs', 'DecisionsToolRunner'],
   ['past/tool-node.mjs', 'ToolNode'],
@@ -45,6 +53,26 @@ it.each([
     expect(held.stderr).toMatch(new RegExp(`${name} of .* Gate "no-wiping" decides of hookspan.config`))
   },
 )
+
+it('keeps an agent of Vercel’s workflows from a program with guards, and tells of it in others', async () => {
+  const cwd = guarded()
+  // It asks its model and runs its tools by functions of `ai` that no agent of hookspan has.
+  install(cwd, '@ai-sdk/workflow', 'export class WorkflowAgent {}')
+  const program = join(cwd, 'program.mjs')
+  const code = `import { WorkflowAgent } from '@ai-sdk/workflow'\nnew WorkflowAgent()\nconsole.log('made')\n`
+  writeFileSync(program, code)
+  const env = programEnv('http://127.0.0.1:9/v1', 'http://127.0.0.1:9')
+
+  const bare = await registered(program, { env })
+  expect({ code: bare.code, stdout: bare.stdout }, bare.stderr).toEqual({ code: 0, stdout: 'made\n' })
+  expect(bare.stderr).toMatch(
+    /^hookspan: WorkflowAgent of @ai-sdk\/workflow is not attached: hookspan knows/m,
+  )
+
+  const held = await registered(program, { env, cwd })
+  expect({ code: held.code, stdout: held.stdout }, held.stderr).toEqual({ code: 1, stdout: '' })
+  expect(held.stderr).toMatch(/WorkflowAgent of .* Gate "no-wiping" decides of hookspan.config/)
+})
 
 it('keeps an SDK that was loaded before hookspan from a program with guards, and tells of it in others', async () => {
   const model = await startScriptedServer({ respond: () => ({ content: 'done' }) })
@@ -118,16 +146,11 @@ it.each([
 
 it('tells of clients and frameworks that it does not know, unless an SDK that is attached asks them', async () => {
   const cwd = guarded()
-  const install = (name: string, code: string) => {
-    const folder = join(cwd, 'node_modules', name)
-    mkdirSync(folder, { recursive: true })
-    writeFileSync(join(folder, 'package.json'), JSON.stringify({ name, version: '1.0.0', type: 'module' }))
-    writeFileSync(join(folder, 'index.js'), code)
-  }
-  for (const name of ['ollama', '@mistralai/mistralai', 'cohere-ai', '@xsai/generate-text']) install(name, '')
-  install('xsai', "import '@xsai/generate-text'")
-  install('@langchain/cohere', "import 'cohere-ai'")
-  install('many-models', "import '@mistralai/mistralai'")
+  for (const name of ['ollama', '@mistralai/mistralai', 'cohere-ai', '@xsai/generate-text'])
+    install(cwd, name, '')
+  install(cwd, 'xsai', "import '@xsai/generate-text'")
+  install(cwd, '@langchain/cohere', "import 'cohere-ai'")
+  install(cwd, 'many-models', "import '@mistralai/mistralai'")
   const program = join(cwd, 'program.mjs')
   const loads = ['ollama', 'xsai', '@langchain/cohere', 'many-models'].map((name) => `import '${name}'`)
   writeFileSync(program, `${loads.join('\n')}\nconsole.log('done')\n`)
