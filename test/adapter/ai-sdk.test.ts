@@ -194,6 +194,30 @@ describe('with hookspan and without', () => {
     expect(await streamText(given()).text).toBe('done')
   })
 
+  it('tells the tool of an MCP server that says it failed as failed, and the model what the tool said', async () => {
+    const gives = (said: string) => ({ content: [{ type: 'text', text: said }], isError: true })
+    // As a client of `@ai-sdk/mcp` makes it.
+    const stock = ai.dynamicTool({
+      inputSchema: z.object({}),
+      execute: async () => gives('no such item'),
+      toModelOutput: ({ output }) => ({ type: 'content', value: (output as { content: never }).content }),
+    })
+    const run = async (used: typeof ai) => {
+      const model = says([call('stock', {})], [text('done')])
+      const { steps } = await used.generateText({ model, tools: { stock }, prompt: 'go', ...five })
+      return { told: toldTo(model), content: plain(steps[0]?.content) }
+    }
+    const { dispatcher, events } = dispatcherWith()
+
+    expect(await run(observeAISDK(ai, { dispatcher }))).toEqual(await run(ai))
+    expect(find(events, 'afterToolCall')).toMatchObject({ success: false, content: 'no such item' })
+
+    const censor = gate('afterToolCall', () => mutate(gives('***')))
+    dispatcher.use({ name: 'censor', gates: [censor] })
+    const { told } = await run(observeAISDK(ai, { dispatcher }))
+    expect(told).toContain('[{"type":"text","text":"***"}]')
+  })
+
   it("an error of the model, and the SDK's retries, are as they were", async () => {
     const failing = new MockLanguageModelV4({
       doGenerate: async () => {

@@ -2,9 +2,9 @@ import { isMockedFailure, tellsFailure } from '../../dispatcher/calls/tool-outco
 import type { ToolCallInit, ToolOutcome, ToolRunContext } from '../../dispatcher/index.ts'
 import { errorMessage, HookspanError } from '../../internal/errors.ts'
 import { isRecord } from '../../internal/objects.ts'
-import { asList, asObject, asText, type Loose } from '../../wire/reading.ts'
+import { asObject, asText, type Loose } from '../../wire/reading.ts'
 import type { SafeCalls } from '../safe/calls.ts'
-import { isToolFailure, ToolFailure } from '../tool-failure.ts'
+import { isToolFailure, ToolFailure, toldFailure } from '../tool-failure.ts'
 
 /** What a server has, and how what stands in for it has to look. */
 export interface Kind {
@@ -112,11 +112,6 @@ function told(
 
 /** @throws ToolFailure with what the tool says. */
 export function assertWorked(result: unknown): void {
-  const { isError, content } = asObject(result) ?? {}
-  if (isError !== true) return
-  throw new ToolFailure(
-    asList(content)
-      .map((block) => asText(asObject(block)?.text) ?? '')
-      .join(''),
-  )
+  const failure = toldFailure(result)
+  if (failure !== undefined) throw new ToolFailure(failure)
 }
