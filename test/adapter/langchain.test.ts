@@ -156,6 +156,25 @@ describe('one mock, one gate, one approval', () => {
     ])
   })
 
+  it('a model call tells the arguments that a tool takes, whatever they were written with', async () => {
+    const { dispatcher, events } = dispatcherWith()
+    const schema = {
+      type: 'object' as const,
+      properties: { q: { type: 'string' as const } },
+      required: ['q'],
+    }
+    const plain = tool(() => '', { name: 'plain', description: 'Plain.', schema })
+    const odd = tool(() => '', { name: 'odd', description: 'Odd.', schema: z.object({ at: z.date() }) })
+    const model = fakeModel().respond(new AIMessage('done'))
+    const middleware = [hookspanMiddleware({ dispatcher })]
+    await createAgent({ model, tools: [searchTool().search, plain, odd], middleware }).invoke(hi())
+    expect(find(events, 'beforeLlmCall')?.request.tools).toMatchObject([
+      { function: { name: 'search', parameters: { type: 'object', properties: { q: { type: 'string' } } } } },
+      { function: { name: 'plain', parameters: schema } },
+      { function: { name: 'odd' } },
+    ])
+  })
+
   it('gates change and answer model calls', async () => {
     const say = async (
       decide: Gate['decide'],

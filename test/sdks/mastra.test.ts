@@ -49,6 +49,31 @@ function looking(bodies: unknown[], more: object = {}) {
 
 const only = (told: readonly string[], words: RegExp) => told.filter((line) => words.test(line))
 
+describe('a mock is held to the schemas of the tool', () => {
+  const asked = async (args: object, answer: unknown) => {
+    const dispatcher = new HookDispatcher()
+    const bodies: unknown[] = []
+    const mocks = mockTools(dispatcher, [mock('look').returns(answer)])
+    const tools = { look: looking(bodies, { outputSchema: z.object({ found: z.number() }) }) }
+    const agent = observeMastra(agentOf([call('look', args), { content: 'done' }], { tools }), { dispatcher })
+    await agent.generate('hi')
+    expect(bodies).toEqual([])
+    return () => mocks.assertUsed()
+  }
+
+  it('arguments and a result that fit', async () => {
+    expect(await asked({ q: 'a' }, { found: 1 })).not.toThrow()
+  })
+
+  it('arguments that do not', async () => {
+    expect(await asked({ q: 7 }, { found: 1 })).toThrow(/args\.q: expected string/)
+  })
+
+  it('a result that does not', async () => {
+    expect(await asked({ q: 'a' }, { found: 'one' })).toThrow(/result\.found: expected number/)
+  })
+})
+
 describe('the tools of MCP servers', () => {
   // As `MCPClient` of @mastra/mcp makes them.
   const toolOf = (serverName: string, bodies: unknown[]) =>

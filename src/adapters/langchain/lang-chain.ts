@@ -75,6 +75,13 @@ export function loadMessages(): Promise<LcMessages> {
   return import('@langchain/core/messages') as Promise<unknown> as Promise<LcMessages>
 }
 
+/** What LangChain makes of a tool's schema for the model, whatever it was written with. */
+export type LcToJsonSchema = (schema: unknown) => unknown
+
+export async function loadToJsonSchema(): Promise<LcToJsonSchema> {
+  return (await import('@langchain/core/utils/json_schema')).toJsonSchema as LcToJsonSchema
+}
+
 /** What LangGraph throws to stop or to leave a graph, and is no failure. */
 export function isBubbleUp(error: unknown): boolean {
   return (error as { is_bubble_up?: unknown } | null | undefined)?.is_bubble_up === true

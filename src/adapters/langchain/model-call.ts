@@ -9,8 +9,10 @@ import {
   type LcHandler,
   type LcMessage,
   type LcModelRequest,
+  type LcToJsonSchema,
   type LcTool,
   loadMessages,
+  loadToJsonSchema,
 } from './lang-chain.ts'
 import { plainMessages, readReply, revived, textOf } from './messages.ts'
 import { providerNamed } from './providers.ts'
@@ -32,7 +34,7 @@ export async function callModel(
     await agent.beginStep()
     await tellSummary(agent, request.messages)
     const calls = await run.calls()
-    const asked = requestOf(request)
+    const asked = requestOf(request, await loadToJsonSchema())
     const model = chosenBy(request.model)
     const init = {
       model: nameOf(model),
@@ -58,27 +60,36 @@ export async function callModel(
   }
 }
 
-function requestOf({
-  messages,
-  systemMessage,
-  tools = [],
-  toolChoice,
-  modelSettings,
-}: LcModelRequest): LlmRequest {
+function requestOf(
+  { messages, systemMessage, tools = [], toolChoice, modelSettings }: LcModelRequest,
+  toJsonSchema: LcToJsonSchema,
+): LlmRequest {
   const instructed = systemMessage === undefined || textOf(systemMessage) === '' ? [] : [systemMessage]
   return {
     ...modelSettings,
     messages: plainMessages([...instructed, ...messages]),
-    ...(tools.length > 0 && { tools: tools.map(plainTool) }),
+    ...(tools.length > 0 && { tools: tools.map((tool) => plainTool(tool, toJsonSchema)) }),
     ...defined({ tool_choice: toolChoice }),
   }
 }
 
-function plainTool({ name, type, description, schema }: LcTool): object {
+function plainTool({ name, type, description, schema }: LcTool, toJsonSchema: LcToJsonSchema): object {
   if (name === undefined) return { type }
-  const parameters =
-    typeof schema === 'object' && schema !== null && !('~standard' in schema) ? schema : undefined
-  return { type: 'function', function: defined({ name, description, parameters }) }
+  return {
+    type: 'function',
+    function: defined({ name, description, parameters: asJson(schema, toJsonSchema) }),
+  }
+}
+
+/** Nothing of a schema that LangChain cannot tell either: its model refuses that by itself. */
+function asJson(schema: unknown, toJsonSchema: LcToJsonSchema): unknown {
+  if ((typeof schema !== 'object' && typeof schema !== 'function') || schema === null) return undefined
+  try {
+    const json = toJsonSchema(schema)
+    return json === schema && '~standard' in schema ? undefined : json
+  } catch {
+    return undefined
+  }
 }
 
 /** By this tag LangGraph shows the message that the node gives, and not each piece as the model says it. */
