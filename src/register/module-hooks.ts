@@ -66,8 +66,10 @@ export function watchModules(onLoaded: OnLoaded, onMissed: (name: string) => voi
       const isKnown = entries.has(resolved.url)
       // A module that asks for itself has our line: it is loaded by whoever asked before.
       if (resolved.url === context.parentURL && (mayLoad || isKnown)) return resolved
-      // Of what we put in its place.
-      if (context.parentURL?.startsWith('data:') === true && isKnown) return resolved
+      // Of what we put in its place, or OpenTelemetry's hooks (`?iitm=true`).
+      const { parentURL = '' } = context
+      if (parentURL.startsWith('data:') && isKnown) return resolved
+      if (!mayLoad && parentURL.startsWith(`${resolved.url}?`)) return resolved
       watchRoute(resolved.url)
       if (UNKNOWN.has(packageOf(specifier)) && !isOfKnown(context.parentURL))
         tellUnknown(packageOf(specifier))

@@ -7,6 +7,7 @@ import { ROOT, run } from './support.ts'
 import { toolFor } from './tools.ts'
 
 const PROGRAMS = join(ROOT, 'test/register/processes')
+const OPENTELEMETRY = import.meta.resolve('@opentelemetry/instrumentation/hook.mjs')
 const REGISTER = join(ROOT, 'dist/register/index.js')
 
 let model: Awaited<ReturnType<typeof startScriptedServer>>
@@ -24,6 +25,7 @@ afterAll(async () => {
 it.each([
   ['alone', []],
   ['beside tsx', ['--import', import.meta.resolve('tsx')]],
+  ["beside OpenTelemetry's hooks", ['--experimental-loader', OPENTELEMETRY]],
 ])('runs what the oldest Node can run, and attaches to it, %s', async (_how, beside) => {
   collector.spans.length = 0
   await registered([...beside, join(PROGRAMS, 'required-module/program.mjs')])
