@@ -63,8 +63,8 @@ export function manyTimes(flags: SourceFlags): <T>(use: (source: RunSource) => P
 
 async function openSource({ db, url, from, most }: SourceFlags): Promise<RunSource> {
   const fetched = mostOf(most, from)
-  if (from !== undefined && (db !== undefined || url !== undefined))
-    throw new UsageError(`Expected --from or --${db === undefined ? 'url' : 'db'}, got both.`)
+  const [one, other] = Object.keys(defined({ from, db, url }))
+  if (other !== undefined) throw new UsageError(`Expected --${one} or --${other}, got both.`)
   const { openRunSource } = await import('../viewer/open-run-source.ts')
   return openRunSource(defined({ db, url, from, most: fetched }))
 }

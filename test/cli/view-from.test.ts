@@ -9,6 +9,7 @@ const FROM = ['--from', 'jaeger=http://127.0.0.1:1']
 it.each([
   [['runs', ...FROM, '--db', 'a.db'], 'Expected --from or --db, got both.'],
   [['runs', ...FROM, '--url', 'http://127.0.0.1:1'], 'Expected --from or --url, got both.'],
+  [['show', '--db', 'a.db', '--url', 'http://127.0.0.1:1'], 'Expected --db or --url, got both.'],
   [['runs', '--most', '5'], '--most says how much is fetched from a Jaeger: it needs --from.'],
   [['runs', ...FROM, '--most', '1501'], 'Expected --most to be a whole number from 1 to 1500, got `1501`.'],
   [['runs', '--from', 'http://127.0.0.1:1'], 'Expected `from` to be jaeger=ADDRESS, such as'],
