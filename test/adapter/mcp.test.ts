@@ -59,6 +59,12 @@ describe.each(['1', '2'] as const)('version %s of the MCP SDK', (version) => {
       const { content } = reply as { content: { text?: string } }
       return text(content.text ?? '')
     })
+    server.registerTool('plans', { inputSchema }, async ({ q }) => {
+      const messages = [{ role: 'user' as const, content: { type: 'text' as const, text: q } }]
+      const tools = [{ name: 'weigh', inputSchema: { type: 'object' as const, properties: {} } }]
+      const reply = await server.server.createMessage({ messages, maxTokens: 9, tools })
+      return text(JSON.stringify(reply))
+    })
     server.registerResource('stock', 'shop://stock', {}, async ({ href }) => ({
       contents: [{ uri: href, text: '3 bags' }],
     }))
@@ -68,7 +74,7 @@ describe.each(['1', '2'] as const)('version %s of the MCP SDK', (version) => {
     }))
     const client = new Client(
       { name: 'test', version: '1.0.0' },
-      { capabilities: { elicitation: { form: {} }, sampling: {} } },
+      { capabilities: { elicitation: { form: {} }, sampling: { tools: {} } } },
     )
     const asked: Record<string, unknown>[] = []
     const elicited = async ({ params }: { params?: Record<string, unknown> }) => {
@@ -77,7 +83,9 @@ describe.each(['1', '2'] as const)('version %s of the MCP SDK', (version) => {
     }
     const sampled = async ({ params }: { params?: Record<string, unknown> }) => {
       asked.push(params ?? {})
-      const content = { type: 'text' as const, text: 'a thought' }
+      const thought = { type: 'text' as const, text: 'a thought' }
+      const call = { type: 'tool_use' as const, id: 'u', name: 'weigh', input: { kg: 1 } }
+      const content = params?.tools === undefined ? thought : [thought, call]
       return { role: 'assistant' as const, model: 'small-model', stopReason: 'endTurn', content }
     }
     if (version === '1') {
@@ -381,6 +389,34 @@ describe.each(['1', '2'] as const)('version %s of the MCP SDK', (version) => {
     await client.callTool({ name: 'asks', arguments: { q: 'x' } })
     const { traceId, spanId } = setup.span('execute_tool asks').spanContext()
     expect(asked).toMatchObject([{ _meta: { traceparent: `00-${traceId}-${spanId}-01` } }])
+  })
+
+  it('tells the calls of a reply to a server that offers tools, and keeps them where a gate changes its text', async () => {
+    const both = await pair()
+    const { dispatcher } = tracked()
+    const seen: unknown[] = []
+    const handler = ({ response }: HookEvent<'afterLlmCall'>) => void seen.push(response.toolCalls)
+    const shorter = {
+      id: 'shorter',
+      point: 'afterLlmCall' as const,
+      decide: ({ payload }: { payload: object }) => mutate({ ...payload, content: 'shorter' }),
+    }
+    dispatcher.use({
+      name: 'shorter',
+      gates: [shorter as never],
+      hooks: [{ id: 'seen', type: 'afterLlmCall', handler }],
+    })
+    observeMcpClient(both.client, { dispatcher })
+    const { content } = (await call(both, 'plans')) as { content: [{ text: string }] }
+    expect(JSON.parse(content[0].text)).toMatchObject({
+      model: 'small-model',
+      stopReason: 'endTurn',
+      content: [
+        { type: 'text', text: 'shorter' },
+        { type: 'tool_use', id: 'u', name: 'weigh', input: { kg: 1 } },
+      ],
+    })
+    expect(seen).toEqual([[{ toolCallId: 'u', apiName: 'weigh', args: { kg: 1 } }]])
   })
 
   it('lets a gate refuse or answer what a server asks of the model', async () => {

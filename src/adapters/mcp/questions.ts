@@ -2,7 +2,16 @@ import type { LlmCallInit } from '../../dispatcher/index.ts'
 import type { HumanAction, LlmResponse, PendingTool } from '../../hooks/index.ts'
 import { defined } from '../../internal/objects.ts'
 import type { LlmReading } from '../../wire/reading.ts'
-import { asList, asObject, asText, type Loose } from '../../wire/reading.ts'
+import {
+  argumentsText,
+  asList,
+  asObject,
+  asObjects,
+  asText,
+  type Loose,
+  parseArguments,
+  present,
+} from '../../wire/reading.ts'
 import type { SafeCalls } from '../safe/calls.ts'
 
 const ACTIONS: Readonly<Record<string, HumanAction>> = {
@@ -40,27 +49,58 @@ export function askModel(calls: SafeCalls, params: Loose, ask: (params: Loose) =
     provider: 'mcp',
     request,
     read,
-    standIn: ({ content, model = 'hookspan' }: LlmResponse) => ({
-      role: 'assistant',
-      model,
-      stopReason: 'endTurn',
-      content: { type: 'text', text: content ?? '' },
-    }),
+    standIn: write,
   }
   return calls.llmCall(init, async (asked) => ask({ ...asked, ...defined({ _meta }) }))
 }
 
+const blocksOf = (reply: unknown) => asObjects([asObject(reply)?.content].flat())
+const isCall = ({ type }: Loose) => type === 'tool_use'
+
 function read(reply: unknown): LlmReading {
-  const { content, model, stopReason } = asObject(reply) ?? {}
-  const texts = (Array.isArray(content) ? content : [content]).map(
-    (block) => asText(asObject(block)?.text) ?? '',
-  )
+  const { model, stopReason } = asObject(reply) ?? {}
+  const blocks = blocksOf(reply)
   const reason = asText(stopReason)
   return {
-    response: defined({
-      content: texts.join(''),
+    response: present<LlmResponse>({
+      content: blocks.map(({ text }) => asText(text) ?? '').join(''),
+      toolCalls: blocks.filter(isCall).map(({ id, name, input }) => ({
+        toolCallId: asText(id) ?? '',
+        apiName: asText(name) ?? '',
+        args: input,
+      })),
       model: asText(model),
       finishReasons: reason === undefined ? undefined : [reason],
     }),
   }
+}
+
+/** A reply in the place of the model's. What a gate left alone in one that it gave stays: sounds, pictures. */
+function write(message: LlmResponse, given?: unknown): Loose {
+  const { content = '', model = 'hookspan', toolCalls = [], finishReasons } = message
+  const kept = blocksOf(given).filter((block) => block.type !== 'text' && !isCall(block))
+  const calls = toolCalls.map((call) => ({
+    type: 'tool_use',
+    id: call.toolCallId,
+    name: call.apiName,
+    input: parseArguments(argumentsText(call)),
+  }))
+  const others = [...kept, ...calls]
+  const text = { type: 'text', text: content }
+  const stopReason = finishReasons?.[0] ?? (calls.length > 0 ? 'tool_calls' : 'stop')
+  return {
+    role: 'assistant',
+    ...asObject(given),
+    model,
+    stopReason: Object.hasOwn(STOPS, stopReason) ? STOPS[stopReason] : stopReason,
+    // A list is only for who offered tools.
+    content: others.length === 0 ? text : [...(content === '' ? [] : [text]), ...others],
+  }
+}
+
+/** The words of chat completions; any other is taken as the protocol's own. */
+const STOPS: Readonly<Record<string, string>> = {
+  stop: 'endTurn',
+  length: 'maxTokens',
+  tool_calls: 'toolUse',
 }
