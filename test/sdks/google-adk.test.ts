@@ -5,7 +5,7 @@ import { adapterContract } from 'hookspan/adapter/contract'
 import { createApprovals } from 'hookspan/approval'
 import { deny, mutate, requireApproval } from 'hookspan/gates'
 import { hookspanPlugin, runWith } from 'hookspan/google-adk'
-import { mock, mockTools } from 'hookspan/mock'
+import { mock, mockTools, recordEvents } from 'hookspan/mock'
 import { redact } from 'hookspan/policies'
 import { describe, expect, it } from 'vitest'
 import { googleAdkSubject, ScriptedLlm, textOf } from './subjects/google-adk.ts'
@@ -94,6 +94,23 @@ it('gates change the input, the request and the reply', async () => {
   expect(await run(agent, [hookspanPlugin({ dispatcher })])).toBe('changed')
   expect(JSON.stringify(agent.model.requests)).toMatch(/redacted/)
   expect(JSON.stringify(agent.model.requests)).not.toMatch(/secret/)
+})
+
+it('tells the tool of an MCP server that says it failed as failed, and the model what the tool said', async () => {
+  const broken = { content: [{ type: 'text', text: 'broken' }], isError: true }
+  const asked = async (plugins: readonly object[]) => {
+    const agent = agentOn(LOOK_THEN_DONE, [look(() => broken)])
+    await run(agent, plugins)
+    return JSON.stringify(agent.model.requests.at(-1).contents)
+  }
+  const dispatcher = new HookDispatcher()
+  using log = recordEvents(dispatcher)
+
+  const bare = await asked([])
+  expect(bare).toContain(JSON.stringify(broken))
+  expect(await asked([hookspanPlugin({ dispatcher })])).toBe(bare)
+  const told = log.events.find(({ hookType }) => hookType === 'afterToolCall')
+  expect(told).toMatchObject({ success: false, content: 'broken' })
 })
 
 it.each([false, true])(

@@ -1,8 +1,8 @@
-import { ToolResult, tellsFailure, wordsOf } from '../../dispatcher/calls/tool-outcome.ts'
+import { tellsFailure, wordsOf } from '../../dispatcher/calls/tool-outcome.ts'
 import type { ToolCallDecision, ToolOutcome } from '../../dispatcher/index.ts'
 import { isStream } from '../../wire/watch-stream.ts'
 import type { SafeToolCall } from '../safe/tool-call.ts'
-import { toldFailure } from '../tool-failure.ts'
+import { asFailed, saysItFailed } from '../tool-failure.ts'
 import type { SdkTool, ToolOptions } from './sdk.ts'
 
 /** As the SDK has it. */
@@ -41,22 +41,11 @@ export function performTool(decided: Decided, tool: SdkTool, options: ToolOption
   // Told to the call, which may have ended before: with its run, or its signal.
   Promise.resolve(value)
     .then(
-      (result) => call.settle(worked(result)),
+      (result) => call.settle(asFailed(result)),
       (error: unknown) => call.fail(error),
     )
     .catch(() => {})
   return call.outcome.then((outcome) => given(outcome, decided))
-}
-
-/** The tool of an MCP server that failed does not throw: the SDK gives the model its result as it is. */
-function worked(result: unknown): unknown {
-  const failure = toldFailure(result)
-  return failure === undefined ? result : new ToolResult({ content: failure, success: false, data: result })
-}
-
-function saysItself(result: unknown, words: string | undefined): boolean {
-  const failure = toldFailure(result)
-  return failure !== undefined && (words === undefined || words === failure)
 }
 
 /** What the SDK is told of a call. @throws what the tool threw, or why the call was refused. */
@@ -64,7 +53,7 @@ function given(outcome: ToolOutcome, { says }: Decided): unknown {
   if ('result' in outcome) {
     const { result } = outcome
     const words = wordsOf(outcome)
-    if (saysItself(result, words)) return result
+    if (saysItFailed(outcome)) return result
     if (tellsFailure(outcome)) says({ type: 'error-text', value: outcome.toToolMessage().content }, result)
     else if (words !== undefined) says({ type: 'text', value: words }, result)
     return result

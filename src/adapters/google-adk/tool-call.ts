@@ -5,6 +5,7 @@ import { jsonIn } from '../../internal/json.ts'
 import { defined, isRecord } from '../../internal/objects.ts'
 import { asName, type Loose } from '../../wire/reading.ts'
 import { currentCalls } from '../safe/calls.ts'
+import { asFailed, saysItFailed } from '../tool-failure.ts'
 import type { AdkTool, AdkToolCall } from './adk.ts'
 import type { AgentRun } from './agent-run.ts'
 import { withSpans } from './sdk-spans.ts'
@@ -36,7 +37,7 @@ export async function callTool(
     }),
   })
   const body = (args: unknown) => withSpans(() => perform({ ...asked, args: args as Loose }))
-  const outcome = await call.run((args) => atWork.run(agent, () => body(args)))
+  const outcome = await call.run(async (args) => asFailed(await atWork.run(agent, () => body(args))))
   return givenOf(outcome)
 }
 
@@ -50,6 +51,7 @@ function schemaOf({ parameters }: AdkTool): unknown {
 /** What the SDK tells the model. @throws what the tool threw. */
 function givenOf(outcome: ToolOutcome): unknown {
   if (outcome.state === 'errored') throw outcome.error
+  if ('result' in outcome && saysItFailed(outcome)) return outcome.result
   const { content } = outcome.toToolMessage()
   // As the SDK itself tells of a tool that throws.
   if (tellsFailure(outcome)) return { error: content }
