@@ -24,7 +24,7 @@ export async function takeUp(place: Place, state: RunState, { operation, asked }
     const found = state.getInterruptions().find((item) => idOf(item) === call.toolCallId)
     if (found === undefined) continue
     const { toolCallId, apiName } = call
-    const answer = state._context.isToolApproved({ toolName: found.name ?? apiName, callId: toolCallId })
+    const answer = answerTo(state, found, toolCallId, apiName)
     if (call.request !== undefined) await takeUpGated(place, state, call, found, answer)
     else if (answer !== undefined) {
       const told = asked.find((one) => one.toolCallId === toolCallId)
@@ -42,9 +42,18 @@ export async function takeUp(place: Place, state: RunState, { operation, asked }
     const open = waiting.find(({ toolCallId }) => toolCallId === one.toolCallId)
     const found = state.getInterruptions().find((item) => idOf(item) === one.toolCallId)
     if (open === undefined || found === undefined) continue
-    const call = { toolName: found.name ?? one.apiName, callId: one.toolCallId }
-    if (state._context.isToolApproved(call) === undefined) place.asked.push(one)
+    if (answerTo(state, found, one.toolCallId, one.apiName) === undefined) place.asked.push(one)
   }
+}
+
+/** What a human has told the SDK, which keeps it under a key of its own: a tool in a namespace is named otherwise. */
+function answerTo(
+  state: RunState,
+  { functionToolStateKey, name }: Interruption,
+  callId: string,
+  apiName: string,
+): boolean | undefined {
+  return state._context.isToolApproved({ toolName: functionToolStateKey ?? name ?? apiName, callId })
 }
 
 function idOf({ rawItem }: Interruption): unknown {

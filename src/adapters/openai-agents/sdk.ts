@@ -80,6 +80,7 @@ export interface Agent {
 /** A tool call that waits for a human, as the SDK tells it. */
 export interface Interruption {
   readonly name?: string
+  readonly functionToolStateKey?: string
   readonly rawItem: Item
 }
 

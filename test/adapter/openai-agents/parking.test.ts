@@ -1,4 +1,5 @@
-import { Agent, RunState } from '@openai/agents'
+import { Agent, RunState, toolNamespace } from '@openai/agents'
+import { assistantMessage, functionCall, ScriptedModel } from '@openai/agents/testing'
 import { HookDispatcher } from 'hookspan'
 import { createApprovals } from 'hookspan/approval'
 import type { Approver } from 'hookspan/gates'
@@ -147,6 +148,45 @@ describe('a call that its own tool wants a human for', () => {
     expect(findAll(events, 'afterHumanIntervention')).toMatchObject([{ action }])
     expect(findAll(events, 'afterToolCall')).toHaveLength(1)
     expect(findAll(events, 'onComplete')).toMatchObject([{ totals: { steps: 2, toolCalls: 1 } }])
+  })
+})
+
+describe('a call of a tool in a namespace', () => {
+  async function parked(gated: boolean) {
+    const { runner, bodies, events } = processOf('park', gated)
+    const tools = toolNamespace({
+      name: 'crm',
+      description: 'Customers.',
+      tools: [looking(bodies, { needsApproval: !gated })],
+    })
+    const call = { ...functionCall('look', { q: 'a' }, { callId: 'call_1' }), namespace: 'crm' }
+    const model = new ScriptedModel([[call], [assistantMessage('done')]])
+    const agent = agentOf({ model, tools })
+    const { state } = await runner.run(agent, 'hi')
+    const [item] = state.getInterruptions()
+    return { runner, bodies, events, agent, state, item: item as never }
+  }
+
+  it.each([
+    [true, ['a'], 'approve'],
+    [false, [], 'rejectAndContinue'],
+  ])('is answered by the human of the SDK (approved: %s)', async (approved, ran, action) => {
+    const { runner, bodies, events, agent, state, item } = await parked(false)
+    if (approved) state.approve(item)
+    else state.reject(item)
+
+    expect((await runner.run(agent, state)).finalOutput).toBe('done')
+    expect(bodies).toEqual(ran)
+    expect(findAll(events, 'afterHumanIntervention')).toMatchObject([{ action }])
+    expect(findAll(events, 'afterToolCall')).toMatchObject([{ stepIndex: 0 }])
+  })
+
+  it('is not answered by the approval of the SDK where a gate asks', async () => {
+    const { runner, bodies, agent, state, item } = await parked(true)
+    state.approve(item)
+
+    await expect(runner.run(agent, state)).rejects.toMatchObject({ code: 'INVALID_STATE' })
+    expect(bodies).toEqual([])
   })
 })
 
