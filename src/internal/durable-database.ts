@@ -3,7 +3,7 @@ import type { DatabaseSync } from 'node:sqlite'
 import { errorSentence, HookspanError, type HookspanErrorCode } from './errors.ts'
 import { makeFolder } from './make-folder.ts'
 import { makePrivateFile } from './private-file.ts'
-import { loadSqlite } from './sqlite.ts'
+import { assertNoUrl, loadSqlite } from './sqlite.ts'
 import { whileThere } from './while-there.ts'
 
 /** What is kept in a file, as its errors call it. */
@@ -59,6 +59,7 @@ function isDamaged(error: unknown): boolean {
 }
 
 function open(path: string, schema: string): DatabaseSync {
+  assertNoUrl(path)
   if (path !== ':memory:') {
     makeFolder(dirname(path), { mode: 0o700 })
     makePrivateFile(path)

@@ -8,3 +8,13 @@ export function loadSqlite(): typeof import('node:sqlite') {
   if (sqlite === undefined) throw new Error('this process has no `node:sqlite`; was it switched off?')
   return sqlite
 }
+
+/**
+ * Of a name that begins so SQLite makes another file than the one of that name: it would not be the owner's alone, and who
+ * names the same one by its path would not see who holds its runs.
+ *
+ * @throws Error for a `file:` URL.
+ */
+export function assertNoUrl(file: string): void {
+  if (file.startsWith('file:')) throw new Error('it is a URL, and a path is needed')
+}

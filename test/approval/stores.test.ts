@@ -1,4 +1,4 @@
-import { readFileSync, writeFileSync } from 'node:fs'
+import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import {
@@ -197,6 +197,14 @@ it.each([
   )
   expect(() => sqliteStore({ path })).toThrow(`The approvals in "${path}" cannot be opened: `)
   expect(readFileSync(join(root, 'notes.txt'), 'utf8')).toBe('These are notes of mine.')
+})
+
+it('sqliteStore takes no URL, of which SQLite would make a file that anybody may read', () => {
+  const path = join(folder(), 'approvals.db')
+  expect(() => sqliteStore({ path: `file:${path}` })).toThrow(
+    `The approvals in "file:${path}" cannot be opened: it is a URL, and a path is needed. Name a file that can be written.`,
+  )
+  expect(existsSync(path)).toBe(false)
 })
 
 it('sqliteStore gives another process what it was told', async () => {

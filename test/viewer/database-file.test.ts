@@ -1,7 +1,7 @@
 /** The store's file, where it is not what was expected. */
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
@@ -31,6 +31,14 @@ it('of another version is set aside whole and told of, and not while that versio
   const aside = new DatabaseSync(`${db}.v99`)
   expect(aside.prepare('SELECT something FROM run').all()).toEqual([{ something: 'kept' }])
   aside.close()
+})
+
+it('is no URL, of which SQLite would make one that anybody may read', async () => {
+  const db = `file:${join(folder, 'traces.db')}`
+  await expect(startViewer({ db, port: 0 })).rejects.toThrow(
+    `Cannot open ${db}: it is a URL, and a path is needed. Name another file with --db.`,
+  )
+  expect(readdirSync(folder)).toEqual([])
 })
 
 it('that is no database is named, and left as it is', async () => {

@@ -4,6 +4,7 @@ import { DatabaseSync } from 'node:sqlite'
 import { dataFolder } from '../../internal/data-folder.ts'
 import { makeFolder } from '../../internal/make-folder.ts'
 import { makePrivateFile } from '../../internal/private-file.ts'
+import { assertNoUrl } from '../../internal/sqlite.ts'
 import { BROUGHT_UP, bringUp, createSchema, SCHEMA_VERSION } from './schema.ts'
 
 /** Another viewer of the file writes for less. From the first statement on: the first read may meet one that ends. */
@@ -58,6 +59,7 @@ export function cannotOpen(file: string, error: unknown): Error {
 }
 
 function open(file: string): OpenedDatabase {
+  assertNoUrl(file)
   let setAside: string | undefined
   if (file !== ':memory:') {
     // Traces hold prompts and results: only their owner may read them.
