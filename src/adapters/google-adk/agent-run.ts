@@ -13,6 +13,7 @@ export class AgentRun {
   hasBegun = false
   /** Why what it said could not be kept. */
   lost: { readonly error: unknown } | undefined
+  #isAtWork = false
 
   constructor(host: RunHost, agentName: string | undefined, context: AdkInvocation) {
     const { agent, userContent, abortSignal: signal } = context
@@ -20,8 +21,18 @@ export class AgentRun {
     const isText = parts.length > 0 && parts.every(({ text }) => typeof text === 'string')
     const input = isText ? textOf(userContent) : userContent && [userContent]
     this.run = new ObservedRun(host, defined({ agentName: agentName ?? agent?.name, input, signal }))
-    // The SDK ends without a word.
-    whenAborted(this.run, () => void this.run.fail(signal?.reason))
+    // The SDK ends without a word, once the tools at work have ended.
+    whenAborted(this.run, () => this.#endAborted())
+  }
+
+  /** Whether its agent is at work, which tells its end, or whoever reads its events is, who may have left. */
+  set isAtWork(isAtWork: boolean) {
+    this.#isAtWork = isAtWork
+    if (this.run.signal?.aborted) this.#endAborted()
+  }
+
+  #endAborted(): void {
+    if (!this.#isAtWork) void this.run.fail(this.run.signal?.reason)
   }
 
   /** Agents that work side by side and ask at the same time share a step. */

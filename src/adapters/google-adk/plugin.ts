@@ -336,11 +336,14 @@ class AdkPlugin {
     context.agent = original
     run.leftWith(context)
     let isRead = false
+    agent.isAtWork = true
     try {
       for await (const event of relay(original.runAsync(context), within)) {
         const text = textOf(event.content)
         if (text !== '' && event.partial !== true) agent.said = text
+        agent.isAtWork = false
         yield event
+        agent.isAtWork = true
       }
       isRead = true
     } catch (error) {

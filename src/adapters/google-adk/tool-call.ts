@@ -29,6 +29,8 @@ export async function callTool(
   const call = calls.openToolCall<unknown, unknown>({
     apiName: tool.name,
     args: asked.args,
+    // The SDK waits for the tools that are at work, and begins the others of the reply.
+    outlastsAbort: true,
     ...((tool.agent !== undefined || tool.name === TRANSFER) && { source: 'agent' }),
     ...defined({
       toolCallId: asName(asked.toolContext.functionCallId),

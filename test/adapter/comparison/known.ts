@@ -171,6 +171,7 @@ export const KNOWN: readonly Known[] = [
       'openai-agents',
       'mastra',
       'strands',
+      'google-adk',
     ],
     where: [
       'execute_tool hookspan.tool.outcome',
@@ -182,7 +183,15 @@ export const KNOWN: readonly Known[] = [
     why: 'the SDK waits for the tools that are at work, so that they end as they do',
   },
   {
-    of: ['ai-sdk', 'observeAnthropic', 'observeOpenAI, runTools', 'openai-agents', 'mastra', 'strands'],
+    of: [
+      'ai-sdk',
+      'observeAnthropic',
+      'observeOpenAI, runTools',
+      'openai-agents',
+      'mastra',
+      'strands',
+      'google-adk',
+    ],
     where: RESULT,
     when: 'interrupted',
     why: 'likewise, with what they give',
@@ -231,12 +240,6 @@ export const KNOWN: readonly Known[] = [
     where: ['execute_tool failed', ...RESULT],
     when: 'throws',
     why: 'the SDK says before what was thrown in which tool it was',
-  },
-  {
-    of: ['google-adk'],
-    where: ['step failed', 'execute_tool failed', ...RESULT],
-    when: 'interrupted',
-    why: 'the SDK ends at once and says nothing: the end of the run ends what is open',
   },
   {
     of: [CLAUDE],

@@ -48,6 +48,7 @@ export class ScriptedLlm extends BaseLlm {
 /** The real package, on a model of its own base class. */
 export const googleAdkSubject: ContractSubject = {
   name: 'google-adk',
+  waitsForTools: true,
   capabilities,
   async run(run) {
     const { dispatcher, signal, stream } = run
