@@ -194,6 +194,35 @@ describe('with hookspan and without', () => {
     expect(await streamText(given()).text).toBe('done')
   })
 
+  it('has the tools that another tool adds to the same object, and decides on them', async () => {
+    const run = async (used: typeof ai) => {
+      const ran: string[] = []
+      const made = (name: string, adds: () => object = () => ({})) => {
+        const execute = async () => {
+          ran.push(name)
+          Object.assign(tools, adds())
+          return name
+        }
+        return ai.tool({ inputSchema: z.object({}), execute })
+      }
+      const tools: Record<string, ai.Tool> = {}
+      tools.load = made('load', () => ({ wipe: made('wipe'), list: made('list') }))
+      const model = says([call('load', {})], [call('wipe', {}), call('list', {})], [text('done')])
+      const { text: said } = await used.generateText({ model, tools, prompt: 'go', ...five })
+      return {
+        said,
+        ran,
+        offered: model.doGenerateCalls.map((asked) => asked.tools?.map(({ name }) => name)),
+      }
+    }
+    const bare = await run(ai)
+    expect(bare.ran).toEqual(['load', 'wipe', 'list'])
+    const { dispatcher } = dispatcherWith()
+    expect(await run(observeAISDK(ai, { dispatcher }))).toEqual(bare)
+    dispatcher.use({ name: 'careful', gates: [toolPolicy({ deny: ['wipe'] })] })
+    expect((await run(observeAISDK(ai, { dispatcher }))).ran).toEqual(['load', 'list'])
+  })
+
   it('tells the tool of an MCP server that says it failed as failed, and the model what the tool said', async () => {
     const gives = (said: string) => ({ content: [{ type: 'text', text: said }], isError: true })
     // As a client of `@ai-sdk/mcp` makes it.

@@ -1,6 +1,6 @@
 import { isRecord } from '../../internal/objects.ts'
 import type { ObservedRun } from '../sdk-run/observed-run.ts'
-import type { Host } from './begin-run.ts'
+import { assertInReach, type Host } from './begin-run.ts'
 import { observeModel } from './observed-model.ts'
 import { ObservedTools } from './observed-tools.ts'
 import { answerWaiting, refusedIn } from './resumed-messages.ts'
@@ -40,9 +40,10 @@ export function attached(
     ...(observed && { tools: observed.tools, toolApproval: observed.approval(args) }),
     // A gate that ends the run lets the SDK end it: after the step, with its result.
     stopWhen: [...[stopWhen ?? isFirstStep].flat(), () => run.isStopped],
-    ...(prepareStep && {
+    ...((prepareStep || observed) && {
       prepareStep: async (options: { readonly model: unknown; readonly stepNumber: number }) => {
-        const prepared = await prepareStep({ ...options, model })
+        const prepared = await prepareStep?.({ ...options, model })
+        if (observed) assertInReach(run, observed.refresh())
         return isRecord(prepared) && prepared.model != null
           ? { ...prepared, model: observeModel(prepared.model, run, gateway) }
           : prepared

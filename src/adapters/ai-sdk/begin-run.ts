@@ -17,16 +17,18 @@ export interface Host extends RunHost {
 export function beginRun(host: Host, args: SdkArguments, name?: string): ObservedRun {
   const run = new ObservedRun(host, saidIn(host, args, name))
   try {
-    run.assertInReach(
-      toolsOf(args)
-        .filter(([, tool]) => ranByProvider(tool))
-        .map(([tool]) => ({ name: tool, ranBy: 'provider' })),
-    )
+    assertInReach(run, toolsOf(args))
   } catch (error) {
     void run.fail(error)
     throw error
   }
   return run
+}
+
+/** @throws HookspanError `NOT_CAPABLE`, as {@link beginRun}. */
+export function assertInReach(run: ObservedRun, tools: readonly [name: string, tool: SdkTool][]): void {
+  const hosted = tools.filter(([, tool]) => isRecord(tool) && ranByProvider(tool))
+  run.assertInReach(hosted.map(([name]) => ({ name, ranBy: 'provider' })))
 }
 
 /** For what makes model calls and no loop. */

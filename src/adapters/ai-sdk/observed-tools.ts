@@ -42,7 +42,11 @@ export interface DecidedCall {
 export class ObservedTools {
   readonly #run: ObservedRun
   readonly #originals: SdkTools
-  readonly #copies: SdkTools
+  readonly #copies: Record<string, SdkTool> = {}
+  /** What the copies are of. */
+  readonly #copied = new Map<string, SdkTool>()
+  /** What takes the place of the user's `toolApproval`, where that is no function. */
+  #approvals: { readonly own: Readonly<Record<string, unknown>>; readonly given: object } | undefined
   /** Calls that are decided and not yet run, by the model's id: it may repeat. */
   readonly #decided = new Map<string, DecidedCall[]>()
   /** What the model is told in the place of results, by its ids, which may repeat. */
@@ -53,9 +57,27 @@ export class ObservedTools {
   constructor(run: ObservedRun, tools: SdkTools) {
     this.#run = run
     this.#originals = tools
-    this.#copies = Object.fromEntries(
-      Object.entries(tools).map(([name, tool]) => [name, this.#copy(name, tool)]),
-    )
+    this.refresh()
+  }
+
+  /**
+   * The SDK looks into the user's own object at each step, and a tool may have put others there.
+   *
+   * @returns those that are new.
+   */
+  refresh(): readonly [name: string, tool: SdkTool][] {
+    for (const name of this.#copied.keys()) {
+      if (Object.hasOwn(this.#originals, name)) continue
+      this.#copied.delete(name)
+      delete this.#copies[name]
+    }
+    const fresh = Object.entries(this.#originals).filter(([name, tool]) => this.#copied.get(name) !== tool)
+    for (const [name, tool] of fresh) {
+      this.#copied.set(name, tool)
+      put(this.#copies, name, this.#copy(name, tool))
+      this.#approveEach(name, tool)
+    }
+    return fresh
   }
 
   /** The same tools, with their names, schemas and order. */
@@ -91,13 +113,15 @@ export class ObservedTools {
   approval({ toolApproval }: SdkArguments): unknown {
     if (typeof toolApproval === 'function') return this.#approveAny(toolApproval as ApproveAny)
     const own = isRecord(toolApproval) ? toolApproval : {}
-    const entries = Object.entries(this.#originals)
-      .filter(([, tool]) => isRecord(tool) && !ranByProvider(tool))
-      .map(([name, tool]) => {
-        const theirs = Object.hasOwn(own, name) ? own[name] : undefined
-        return [name, this.#approveOne(name, tool, theirs)]
-      })
-    return { ...own, ...Object.fromEntries(entries) }
+    this.#approvals = { own, given: { ...own } }
+    for (const [name, tool] of this.#copied) this.#approveEach(name, tool)
+    return this.#approvals.given
+  }
+
+  #approveEach(name: string, tool: SdkTool): void {
+    if (this.#approvals === undefined || !isRecord(tool) || ranByProvider(tool)) return
+    const { own, given } = this.#approvals
+    put(given, name, this.#approveOne(name, tool, Object.hasOwn(own, name) ? own[name] : undefined))
   }
 
   #approveAny(own: ApproveAny): ApproveAny {
@@ -280,6 +304,11 @@ export class ObservedTools {
 /** In a durable run: until it is kept that the tool is at work. */
 function begunBefore({ call, decision }: DecidedCall): Promise<void> | undefined {
   return decision.state === 'run' ? call.begins() : undefined
+}
+
+/** Whatever its name is, `__proto__` included. */
+function put(object: object, name: string, value: unknown): void {
+  Object.defineProperty(object, name, { value, configurable: true, writable: true, enumerable: true })
 }
 
 /** Own properties and all that its class gives it, also of a tool that is frozen. */
