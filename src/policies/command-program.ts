@@ -1,4 +1,5 @@
 import { resolve } from 'node:path'
+import { askedFor } from '../internal/asked-for.ts'
 import { describeValue, HookspanError } from '../internal/errors.ts'
 import { a, expected, type Fields, required, secret, unshown } from '../internal/expect.ts'
 import { defined } from '../internal/objects.ts'
@@ -52,9 +53,12 @@ export function programOf({ command, args = [], env = {}, cwd = '' }: CommandPro
   return { command, args, cwd: resolve(cwd) }
 }
 
-/** Its environment. `TRACEPARENT` is in it, so that what it traces joins the run's trace. */
+/**
+ * Its environment. `TRACEPARENT` is in it, so that what it traces joins the run's trace, and for whom it is run: below
+ * `hookspan run` it would be held to itself.
+ */
 export function environmentOf(
-  { env = {}, inheritEnv = false }: CommandProgram,
+  { id, env = {}, inheritEnv = false }: CommandProgram & { readonly id: string },
   traceparent: string | undefined,
 ): Record<string, string> {
   const passed: Record<string, string> = {}
@@ -62,7 +66,7 @@ export function environmentOf(
     const value = process.env[name]
     if (value !== undefined) passed[name] = value
   }
-  return { ...passed, ...defined({ TRACEPARENT: traceparent }), ...env }
+  return { ...passed, ...defined({ TRACEPARENT: traceparent }), ...askedFor(id), ...env }
 }
 
 function assertText(owner: string, name: string, value: unknown): asserts value is string {

@@ -1,5 +1,6 @@
-import { HookDispatcher } from '../dispatcher/index.ts'
+import { HookDispatcher, type Plugin } from '../dispatcher/index.ts'
 import { yieldToOthers } from '../dispatcher/yielding.ts'
+import { isAskedFor } from '../internal/asked-for.ts'
 import { RUN_SEEN } from '../internal/run-report.ts'
 import type * as Policies from '../policies/index.ts'
 import { attach } from './attach.ts'
@@ -41,10 +42,21 @@ export function missed(name: string): void {
 /** @throws HookspanError `INVALID_CONFIG`. */
 export async function useProjectConfig(): Promise<void> {
   const { loadConfig } = requireOwn<typeof Policies>('../policies/index.js')
-  const { plugin } = await loadConfig()
+  const { plugin: whole } = await loadConfig()
+  const plugin = withoutOwn(whole)
   dispatcher.use(plugin)
   if (!guardsTools(plugin)) return
   const unasked = new UnaskedTools()
   dispatcher.use(unasked.plugin)
   bounds.lookInto = unasked.lookInto
+}
+
+/** A command that asks a model would be asked about that, in a process that asks, without an end. */
+function withoutOwn({ gates = [], hooks = [], ...plugin }: Plugin): Plugin {
+  return {
+    ...plugin,
+    gates: gates.filter(({ id }) => !isAskedFor(id)),
+    // Those of a command are named `ID:TYPE`.
+    hooks: hooks.filter(({ id }) => !isAskedFor(id.replace(/:[^:]*$/, ''))),
+  }
 }

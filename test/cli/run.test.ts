@@ -1,6 +1,14 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { copyFileSync, cpSync, mkdirSync, mkdtempSync, symlinkSync, writeFileSync } from 'node:fs'
+import {
+  copyFileSync,
+  cpSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
@@ -211,6 +219,29 @@ describe('node --import hookspan/register', () => {
       expect({ name, code, stdout }, stderr).toEqual({ name, code: 0, stdout: 'done\n' })
     }
   })
+
+  it.each([
+    ['a gate', { gates: [{ point: 'beforeLlmCall' }] }, 3],
+    ['a hook', { hooks: [{ on: 'onComplete' }] }, 2],
+  ])(
+    'runs the program of %s, which asks a model, without asking it about itself',
+    async (_what, config, times) => {
+      const cwd = mkdtempSync(join(tmpdir(), 'hookspan-'))
+      const log = join(cwd, 'asked.log')
+      const command = { id: 'judge', type: 'command', command: process.execPath, inheritEnv: true }
+      const judge = { ...command, args: [program('judge.mjs'), log] }
+      const guards = Object.entries(config).map(([kind, [more]]) => [kind, [{ ...judge, ...more }]])
+      writeFileSync(join(cwd, 'hookspan.config.json'), JSON.stringify(Object.fromEntries(guards)))
+
+      const attaching = { ...env, NODE_OPTIONS: `--import=${REGISTER}` }
+      const { code, stdout, stderr } = await registeredIn(program('chat.mjs'), { env: attaching, cwd })
+      expect({ code, stdout }, stderr).toEqual({ code: 0, stdout: 'It is on its way.\n'.repeat(2) })
+      const asked = () => readFileSync(log, 'utf8').trim().split('\n').length
+      await expect.poll(asked).toBe(times)
+      await new Promise((wait) => setTimeout(wait, 1_000))
+      expect(asked()).toBe(times)
+    },
+  )
 
   it('holds the mocks of hookspan.config.*', async () => {
     const cwd = mkdtempSync(join(tmpdir(), 'hookspan-'))
