@@ -349,6 +349,47 @@ const USES: readonly Use[] = [
   ],
 ]
 
+/** The model asks for `load`, and then for `late`. */
+const LOAD_LATE = ['load', 'late'].map((name, id) => ({
+  toolCalls: [{ id: `toolu_${id}`, name, arguments: {} }],
+}))
+
+describe('the list of tools of a runner', () => {
+  async function ran(how: string, given: ReturnType<typeof observed>, tools: object[] = []) {
+    const bodies: string[] = []
+    const made = (name: string, does = () => {}) => ({
+      ...search(() => {
+        bodies.push(name)
+        does()
+        return name
+      }),
+      name,
+    })
+    const late = made('late')
+    tools.push(made('load', () => (how === 'given' ? tools.push(late) : how === 'taken' && tools.pop())))
+    if (how === 'taken') tools.push(late)
+    const runner = given.client.beta.messages.toolRunner({ ...ask, tools, thread: false } as never)
+    let turns = 0
+    for await (const _turn of runner)
+      if (turns++ === 0 && how === 'params') runner.params.tools.push(late as never)
+    return bodies
+  }
+
+  it.each([
+    ['given', ['load', 'late']],
+    ['params', ['load', 'late']],
+    ['taken', ['load']],
+  ])('is the one that the program changes while it runs: %s', async (how, bodies) => {
+    const { client, fetch } = clientOf(...LOAD_LATE, DONE)
+    expect(await ran(how, { client, fetch } as never)).toEqual(bodies)
+    expect(await ran(how, observed(...LOAD_LATE, DONE))).toEqual(bodies)
+
+    const careful = observed(...LOAD_LATE, DONE)
+    careful.dispatcher.use({ name: 'careful', gates: [toolPolicy({ deny: ['late'] })] })
+    expect(await ran(how, careful)).toEqual(['load'])
+  })
+})
+
 describe('an observed client of @anthropic-ai/sdk is as it is bare', () => {
   it.each(USES)('%s', async (_name, steps, use) => {
     vi.spyOn(console, 'warn').mockImplementation(() => {})

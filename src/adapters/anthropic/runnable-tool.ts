@@ -31,9 +31,28 @@ export function isRunnable(tool: unknown): tool is Runnable {
   return typeof asObject(tool)?.run === 'function'
 }
 
-/** Tools whose bodies run as tool calls. What the runner does not run itself stays as it is. */
+/** What stands behind a list of watched tools. */
+const lists = new WeakMap<object, readonly unknown[]>()
+
+/**
+ * Tools whose bodies run as tool calls. What the runner does not run itself stays as it is. The list is the user's own, seen
+ * through: what is put into it, or taken out, while the runner is at work counts as it does without us.
+ */
 export function watchTools<T>(tools: readonly T[], place: ToolPlace): T[] {
-  return tools.map((tool) => (isRunnable(tool) ? (watched(originals.get(tool) ?? tool, place) as T) : tool))
+  const own = (lists.get(tools) ?? tools) as readonly T[]
+  const known = new WeakMap<object, Runnable>()
+  const seen = (tool: unknown) => {
+    if (!isRunnable(tool)) return tool
+    const original = originals.get(tool) ?? tool
+    const made = known.get(original) ?? watched(original, place)
+    known.set(original, made)
+    return made
+  }
+  // Nothing else may be seen in what is frozen.
+  const target = Object.isFrozen(own) ? [...own] : (own as T[])
+  const list = new Proxy(target, { get: (...asked) => seen(Reflect.get(...asked)) as T })
+  lists.set(list, own)
+  return list
 }
 
 function watched(tool: Runnable, place: ToolPlace): Runnable {
