@@ -7,7 +7,6 @@ import { isStream } from '../../wire/watch-stream.ts'
 import { currentCalls, type SafeCalls } from '../safe/calls.ts'
 import type { SafeToolCall } from '../safe/tool-call.ts'
 import type { ObservedRun } from '../sdk-run/observed-run.ts'
-import { schemaOf } from '../tool-schema.ts'
 import { performTool, type ToldModel } from './perform-tool.ts'
 import type { RefusedCall } from './resumed-messages.ts'
 import {
@@ -379,6 +378,14 @@ function notResumed(name: string): HookspanError {
 function asItIs(output: unknown): object {
   if (typeof output === 'string') return { type: 'text', value: output }
   return { type: 'json', value: output === undefined ? null : JSON.parse(JSON.stringify(output) ?? 'null') }
+}
+
+/** A JSON Schema or a Standard Schema, out of what the SDK takes as a schema. */
+function schemaOf(schema: unknown): unknown {
+  if ((typeof schema !== 'object' && typeof schema !== 'function') || schema === null) return undefined
+  if ('~standard' in schema) return schema
+  const { jsonSchema } = schema as { jsonSchema?: unknown }
+  return isRecord(jsonSchema) && typeof jsonSchema.then !== 'function' ? jsonSchema : undefined
 }
 
 function isGenerator(execute: unknown): boolean {

@@ -65,7 +65,6 @@ export interface MastraTool {
   readonly description?: unknown
   readonly parameters?: unknown
   readonly inputSchema?: unknown
-  readonly outputSchema?: unknown
   readonly backgroundConfig?: { readonly enabled?: boolean }
   /** Of a tool of an MCP server, as long as the loop has not made it its own. */
   readonly mcpMetadata?: { readonly serverName?: unknown }

@@ -3,10 +3,10 @@ import { tellsFailure, wordsOf } from '../../dispatcher/calls/tool-outcome.ts'
 import type { ToolOutcome } from '../../dispatcher/index.ts'
 import { defined } from '../../internal/objects.ts'
 import { isError } from '../../internal/realms.ts'
-import { asName, asObject } from '../../wire/reading.ts'
+import { asName } from '../../wire/reading.ts'
 import type { SafeToolCall } from '../safe/tool-call.ts'
 import { refuseInDurableRun } from '../sdk-run/durable-limits.ts'
-import { schemaOf } from '../tool-schema.ts'
+import { takenBy } from './input-schema.ts'
 import { MastraRun } from './mastra-run.ts'
 import type { MastraAgent, MastraBackground, MastraTool, MastraToolOptions, MastraTools } from './sdk.ts'
 
@@ -122,10 +122,8 @@ class Call {
     { toolCallId, isBackgroundTask }: MastraToolOptions,
   ): Promise<SafeToolCall<unknown, unknown>> {
     const calls = await this.#run.run.calls()
-    const { description, parameters, inputSchema = parameters, outputSchema } = this.#tool
+    const { description, parameters, inputSchema = parameters } = this.#tool
     const isAgent = this.#name.startsWith('agent-')
-    // What the model is told of an agent or a workflow is not what its schema says.
-    const isOther = isAgent || this.#name.startsWith('workflow-')
     return calls.openToolCall<unknown, unknown>({
       apiName: this.#name,
       args: input,
@@ -138,9 +136,7 @@ class Call {
       ...defined({
         toolCallId,
         description: typeof description === 'string' ? description : undefined,
-        inputSchema: schemaOf(inputSchema),
-        // Plain JSON in the loop, where the other is the AI SDK's.
-        outputSchema: isOther ? undefined : asObject(outputSchema),
+        inputSchema: takenBy(inputSchema),
       }),
     })
   }
