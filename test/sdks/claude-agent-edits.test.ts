@@ -47,3 +47,19 @@ it.each([
     expect(await ranWith(options, gates)).toEqual([made])
   },
 )
+
+it.each([
+  [false, 'edited'],
+  [true, 'asked'],
+])('a tool of Claude Code runs with what a gate decided on, where there is one: %s', async (gates, made) => {
+  const dispatcher = new HookDispatcher()
+  const gate = { id: 'g', point: 'beforeToolCall', decide: () => proceed() } as const
+  if (gates) dispatcher.use({ name: 'g', gates: [gate] })
+  const bash = (what: string) => ({ command: `echo it was ${what}`, description: 'Says it' })
+  const edit = { ...hookSpecificOutput, updatedInput: bash('edited') }
+  const calls = [{ id: 'call_1', name: 'Bash', args: bash('asked') }]
+  const hooks = { PreToolUse: [{ hooks: [async () => ({ hookSpecificOutput: edit })] }] }
+  const messages = await askClaude(dispatcher, [{ toolCalls: calls }, done], { tools: ['Bash'], hooks })
+  const results = messages.filter(({ type }) => type === 'user').map(({ message }) => message.content)
+  expect(JSON.stringify(results)).toContain(`it was ${made}`)
+})

@@ -1,6 +1,7 @@
 import { saidOf } from '../../dispatcher/calls/tool-outcome.ts'
 import type { ToolCallInit } from '../../dispatcher/index.ts'
 import { asName, asObject, type Loose } from '../../wire/reading.ts'
+import { warnOnce } from '../warn-once.ts'
 import { type AnnouncedCall, type ClaudeRun, namedIn, Permission } from './claude-run.ts'
 import { inShapeOf } from './results.ts'
 import type { CanUseTool, ClaudeOptions, HookCallback, HookMatcher, HookOutput } from './sdk.ts'
@@ -36,9 +37,28 @@ export function withHooks(
       onFailure: guards ? 'block' : 'continue',
       hooks: [guards ? hook : quiet(hook)],
     }
-    return [name, [...(own[name] ?? []), matcher]]
+    const theirs = own[name] ?? []
+    return [name, [...(guards ? theirs.map((one) => withoutEdits(run, one)) : theirs), matcher]]
   })
   return { ...own, ...Object.fromEntries(matchers) }
+}
+
+/** Gates see the arguments as the model wrote them. What a hook beside ours makes of these would run undecided. */
+function withoutEdits(run: ClaudeRun, matcher: HookMatcher): HookMatcher {
+  const hooks = matcher.hooks.map(
+    (hook): HookCallback =>
+      async (input, ...more) => {
+        const output = await hook(input, ...more)
+        const { updatedInput, ...others } = asObject(output?.hookSpecificOutput) ?? {}
+        if (updatedInput === undefined || !run.isDecidedOn) return output
+        warnOnce(
+          `hookspan: a PreToolUse hook changes the arguments of ${String(input.tool_name)}, and gates decide on these as they ` +
+            'were: what was decided on runs. Change them in a gate or in canUseTool.',
+        )
+        return { ...output, hookSpecificOutput: others }
+      },
+  )
+  return { ...matcher, hooks }
 }
 
 /** What is only told changes nothing when it fails. */
