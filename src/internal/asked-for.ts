@@ -7,6 +7,11 @@ export function askedFor(id: string): Record<string, string> {
   return { [VARIABLE]: ids.filter(Boolean).join(',') }
 }
 
+/** Whether somebody waits for this process to end, to decide or to be told of the next event. */
+export function isWaitedFor(): boolean {
+  return Boolean(process.env[VARIABLE])
+}
+
 /** Whether this process, or one above it, is run for that gate or hook. */
 export function isAskedFor(id: string): boolean {
   return (process.env[VARIABLE] ?? '').split(',').includes(encodeURIComponent(id))

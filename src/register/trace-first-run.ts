@@ -1,4 +1,5 @@
 import type { HookDispatcher, Operation } from '../dispatcher/index.ts'
+import { isWaitedFor } from '../internal/asked-for.ts'
 import { errorMessage } from '../internal/errors.ts'
 import { RUN_SEEN, UNTRACED } from '../internal/run-report.ts'
 import type * as TracingParts from '../tracing/index.ts'
@@ -6,6 +7,9 @@ import { isSdkRegistered } from '../tracing/sdk/registered-sdk.ts'
 import { report } from './report.ts'
 import { requireOwn } from './require-own.ts'
 import { tell } from './tell.ts'
+
+/** A collector that hangs is waited for at the end, too: a gate would be over its time, and every call be denied. */
+const PATIENCE_OF_GUARDS_MS = 500
 
 export interface FirstRunTracing {
   /** Set where spans are sent by us, not by an OpenTelemetry SDK of the program's own. */
@@ -53,7 +57,9 @@ function traced(dispatcher: HookDispatcher): TracingParts.Tracing | 'by the prog
       dispatcher.use(traceHooks())
       return 'by the program'
     }
-    const tracing = startTracing()
+    const { OTEL_EXPORTER_OTLP_TIMEOUT: own, OTEL_EXPORTER_OTLP_TRACES_TIMEOUT: ofTraces } = process.env
+    const isShort = isWaitedFor() && !own?.trim() && !ofTraces?.trim()
+    const tracing = startTracing(isShort ? { queue: { requestTimeoutMs: PATIENCE_OF_GUARDS_MS } } : {})
     dispatcher.use(tracing)
     return tracing
   } catch (error) {

@@ -9,6 +9,8 @@ import {
   symlinkSync,
   writeFileSync,
 } from 'node:fs'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
@@ -242,6 +244,29 @@ describe('node --import hookspan/register', () => {
       expect(asked()).toBe(times)
     },
   )
+
+  it('keeps no gate waiting for a collector that hangs', async () => {
+    const hanging = createServer(() => {}).listen(0, '127.0.0.1')
+    await once(hanging, 'listening')
+    const { port } = hanging.address() as AddressInfo
+    const log = join(mkdtempSync(join(tmpdir(), 'hookspan-')), 'asked.log')
+    const sending = {
+      OTEL_EXPORTER_OTLP_ENDPOINT: `http://127.0.0.1:${port}`,
+      HOOKSPAN_RUN_ASKED_FOR: 'judge',
+    }
+    const begunAt = performance.now()
+    const { code, stderr } = await registeredIn(program('judge.mjs'), {
+      env: { ...env, ...sending },
+      args: [log],
+    })
+    const tookMs = performance.now() - begunAt
+    hanging.close()
+    hanging.closeAllConnections()
+    expect(code, stderr).toBe(0)
+    expect(stderr).toContain('Spans cannot be delivered')
+    // The default of a gate.
+    expect(tookMs).toBeLessThan(5_000)
+  })
 
   it('holds the mocks of hookspan.config.*', async () => {
     const cwd = mkdtempSync(join(tmpdir(), 'hookspan-'))
