@@ -586,6 +586,20 @@ describe('hookspan run', () => {
     expect(stderr).toContain('no viewer could be started (')
   })
 
+  it('runs the program where nothing temporary can be written, and ends with it', async () => {
+    const endpoint = { OTEL_EXPORTER_OTLP_ENDPOINT: `http://127.0.0.1:${await freePort()}` }
+    const db = join(mkdtempSync(join(tmpdir(), 'hookspan-')), 'runs.db')
+    const nowhere = { TMPDIR: '/dev/null', TMP: '/dev/null', TEMP: '/dev/null' }
+
+    const given = ['run', '--db', db, '--', process.execPath, program('agents.mjs')]
+    const { code, stdout, stderr } = await runCli(given, { env: { ...env, ...endpoint, ...nowhere } })
+
+    expect({ code, stdout }, stderr).toEqual({ code: 0, stdout: 'all is wiped\ndone\n' })
+    expect(stderr).toMatch(/^hookspan: what is attached will not be told, .*\/dev\/null/m)
+    expect(stderr).toContain(`Look at it with: npx hookspan view --db ${db}`)
+    expect((await runCli(['runs', '--db', db])).stdout).toContain('janitor')
+  })
+
   // Before `run`, --debug leads to the parser of all commands.
   it.each([
     [['--', process.execPath, '-p', 'process.argv.slice(1)', '--', '--keep', '--', 'x']],

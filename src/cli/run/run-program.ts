@@ -34,26 +34,39 @@ export async function runProgram(
   if (BUN.includes(name) && /\s/.test(fileURLToPath(REGISTER))) {
     tell(`${name} takes no path with spaces (${fileURLToPath(REGISTER)}): nothing of it is attached.`)
   }
-  const folder = mkdtempSync(join(tmpdir(), 'hookspan-run-'))
-  const report = join(folder, 'attached')
+  const report = reportFile()
   try {
     const child = spawn(command, args, { stdio: 'inherit', env: environment(viewer, report) })
     const end = ended(child, command)
     const { now, later } = await viewer.start()
     tell(now)
     const { code, signal } = await end
-    tellEnd(later, report)
+    if (report !== undefined) tellEnd(later, report)
+    else if (later !== '') tell(later)
     if (options.keep && viewer.isOurs) await untilInterrupted()
     await viewer.close()
     if (signal !== null) return await endBy(signal)
     return code
   } finally {
     await viewer.close()
-    rmSync(folder, { recursive: true, force: true })
+    if (report !== undefined) rmSync(dirname(report), { recursive: true, force: true })
   }
 }
 
-function environment(viewer: ViewerInUse, report: string): NodeJS.ProcessEnv {
+/** Where its processes write what they attached. A program that needs no such folder runs without one, as it would alone. */
+function reportFile(): string | undefined {
+  try {
+    return join(mkdtempSync(join(tmpdir(), 'hookspan-run-')), 'attached')
+  } catch (error) {
+    const why = error instanceof Error ? error.message : String(error)
+    tell(
+      `what is attached will not be told, as there is no temporary folder (${why}); the program runs all the same`,
+    )
+    return undefined
+  }
+}
+
+function environment(viewer: ViewerInUse, report: string | undefined): NodeJS.ProcessEnv {
   const { NODE_OPTIONS, OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT: capture } = process.env
   return {
     ...process.env,
