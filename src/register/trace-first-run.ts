@@ -3,6 +3,7 @@ import { isWaitedFor } from '../internal/asked-for.ts'
 import { errorMessage } from '../internal/errors.ts'
 import { RUN_SEEN, UNTRACED } from '../internal/run-report.ts'
 import type * as TracingParts from '../tracing/index.ts'
+import { shareRunning } from '../tracing/running.ts'
 import { isSdkRegistered } from '../tracing/sdk/registered-sdk.ts'
 import { report } from './report.ts'
 import { requireOwn } from './require-own.ts'
@@ -60,6 +61,7 @@ function traced(dispatcher: HookDispatcher): TracingParts.Tracing | 'by the prog
     const { OTEL_EXPORTER_OTLP_TIMEOUT: own, OTEL_EXPORTER_OTLP_TRACES_TIMEOUT: ofTraces } = process.env
     const isShort = isWaitedFor() && !own?.trim() && !ofTraces?.trim()
     const tracing = startTracing(isShort ? { queue: { requestTimeoutMs: PATIENCE_OF_GUARDS_MS } } : {})
+    shareRunning()
     dispatcher.use(tracing)
     return tracing
   } catch (error) {

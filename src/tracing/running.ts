@@ -6,6 +6,8 @@ interface Running<Give> {
   readonly asked: string
   /** A plugin with options of its own, whose spans go there, too. */
   readonly give: Give
+  /** Started for a program that had not started its own by then: see `shareRunning()`. */
+  isShared?: boolean
 }
 
 const shared = globalThis as { [RUNNING]?: unknown }
@@ -18,6 +20,12 @@ export function runningTracing<Give>(): Running<Give> | undefined {
 /** From now on, or from now on none. */
 export function keepRunning(running: Running<unknown> | undefined): void {
   shared[RUNNING] = running
+}
+
+/** Others are given it, too, whatever they ask for: a program that starts its own later must not fail because of us. */
+export function shareRunning(): void {
+  const running = runningTracing()
+  if (running !== undefined) running.isShared = true
 }
 
 const numbers = new WeakMap<object, number>()

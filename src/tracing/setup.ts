@@ -90,6 +90,14 @@ export function startTracing(options: StartTracingOptions = {}): Tracing {
   const asked = askedOf(options)
   const running = runningTracing<(options: StartTracingOptions) => Tracing>()
   if (running?.asked === asked) return running.give(options)
+  if (running?.isShared) {
+    const shared = running.give(options)
+    console.warn(
+      `[hookspan] hookspan/register traced a run before this startTracing(): its spans go to ${shared.tracesUrl}, as those of ` +
+        'that run, without its own service and destination. Called before the first run it has them.',
+    )
+    return shared
+  }
   refuseSecondSdk(running !== undefined)
   const found = findSdk(options)
   const sending = startExport(options)

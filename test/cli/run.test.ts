@@ -191,6 +191,14 @@ describe('node --import hookspan/register', () => {
     expect(collector.spans).toEqual([])
   })
 
+  it('lets a program start tracing of its own after its first run, and says where that goes', async () => {
+    const { code, stdout, stderr } = await registered('own-tracing-late.mjs')
+
+    expect({ code, stdout }, stderr).toEqual({ code: 0, stdout: 'done\n' })
+    expect(stderr).toContain(`its spans go to ${collector.url}/v1/traces, as those of that run`)
+    expect(spansOf()).toEqual(expect.arrayContaining(['invoke_agent own', '  chat gpt-4o']))
+  })
+
   it('says that the sampler of that left its runs out', async () => {
     env.OTEL_TRACES_SAMPLER = 'always_off'
     const { stderr } = await registered('own-otel-shut.mjs')
