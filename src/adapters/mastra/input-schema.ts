@@ -1,5 +1,4 @@
 import { isRecord } from '../../internal/objects.ts'
-import { checkJsonSchema } from '../../internal/schema/json-schema.ts'
 
 /** As Mastra's loop has it: what the model is told, and what the tool's author wrote, as a function. */
 interface LoopSchema {
@@ -25,26 +24,16 @@ export function takenBy(schema: unknown): unknown {
       // Mastra tries again without nulls.
       return next(schema.validate(withoutNulls(value)), (second) => {
         if (second.success) return { value }
-        const placed = placedIn(schema.jsonSchema, value)
-        return { issues: placed.length > 0 ? placed : [{ message: error?.message ?? 'is not taken' }] }
+        return { issues: [{ message: error?.message ?? 'is not taken' }] }
       })
     })
-  return { '~standard': { version: 1, vendor: 'mastra', validate } }
+  // Mastra says what is wrong, and not where.
+  return { '~standard': { version: 1, vendor: 'mastra', validate, placing: schema.jsonSchema } }
 }
 
 /** At once where it can be: calls are noted in the order in which they are decided. */
 function next<T, R>(given: T | Promise<T>, then: (value: T) => R | Promise<R>): R | Promise<R> {
   return given instanceof Promise ? given.then(then) : then(given)
-}
-
-/** Mastra says what is wrong, and not where. */
-function placedIn(jsonSchema: unknown, value: unknown) {
-  if (!isRecord(jsonSchema)) return []
-  try {
-    return checkJsonSchema(jsonSchema, value).filter((problem) => problem.value !== undefined)
-  } catch {
-    return []
-  }
 }
 
 function withoutNulls(value: unknown): unknown {

@@ -6,6 +6,8 @@ import type { SchemaProblem } from './problem.ts'
 interface StandardSchema {
   readonly '~standard': {
     validate(value: unknown): StandardResult | Promise<StandardResult>
+    /** Of ours alone: says where a value does not fit, for a `validate` that says no more than that it does not. */
+    readonly placing?: unknown
   }
 }
 
@@ -24,10 +26,22 @@ interface StandardResult {
  */
 export function checkSchema(definition: unknown, value: unknown): SchemaProblem[] | Promise<SchemaProblem[]> {
   if (isStandardSchema(definition)) {
+    const { placing } = definition['~standard']
     const result = definition['~standard'].validate(value)
-    return result instanceof Promise ? result.then((r) => readIssues(r, value)) : readIssues(result, value)
+    const read = (given: StandardResult) => placed(readIssues(given, value), placing, value)
+    return result instanceof Promise ? result.then(read) : read(result)
   }
   return checkJsonSchema(definition, value)
+}
+
+function placed(problems: SchemaProblem[], placing: unknown, value: unknown): SchemaProblem[] {
+  if (problems.length === 0 || placing === undefined) return problems
+  try {
+    const found = checkJsonSchema(placing, value).filter((problem) => problem.value !== undefined)
+    return found.length > 0 ? found : problems
+  } catch {
+    return problems
+  }
 }
 
 export function isStandardSchema(value: unknown): value is StandardSchema {
@@ -43,11 +57,11 @@ function readIssues({ issues = [] }: StandardResult, value: unknown): SchemaProb
       const key = typeof part === 'object' ? part.key : part
       return typeof key === 'symbol' ? String(key) : key
     })
-    return { path: keys, message, value: keys.reduce<unknown>(read, value) }
+    return { path: keys, message, value: keys.reduce<unknown>(valueAt, value) }
   })
 }
 
-function read(value: unknown, key: string | number): unknown {
+function valueAt(value: unknown, key: string | number): unknown {
   return typeof value === 'object' && value !== null
     ? (value as Record<string | number, unknown>)[key]
     : undefined
