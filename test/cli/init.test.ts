@@ -185,8 +185,13 @@ describe('hookspan init, in odd places', () => {
 
 it('knows each package that `hookspan run` attaches, and a way for it', () => {
   const known = KNOWN_SDKS.map(([name]) => name as string)
-  // Parts of an SDK, and one that is told.
-  const others = ['@openai/agents-core', '@openai/agents-realtime', '@langchain/langgraph']
+  // Parts of an SDK, and those that are told.
+  const others = [
+    '@openai/agents-core',
+    '@openai/agents-realtime',
+    '@langchain/langgraph',
+    '@ai-sdk/workflow',
+  ]
   const packages = Object.keys(PACKAGES).map((name) =>
     name
       .split('/')
