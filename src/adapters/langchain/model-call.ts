@@ -81,9 +81,19 @@ function plainTool({ name, type, description, schema }: LcTool, toJsonSchema: Lc
   }
 }
 
-/** Nothing of a schema that LangChain cannot tell either: its model refuses that by itself. */
+/** What schemas are as JSON, which each model call asks for anew. */
+const jsonOf = new WeakMap<object, { readonly json: unknown }>()
+
 function asJson(schema: unknown, toJsonSchema: LcToJsonSchema): unknown {
   if ((typeof schema !== 'object' && typeof schema !== 'function') || schema === null) return undefined
+  if (!('~standard' in schema)) return made(schema, toJsonSchema)
+  const known = jsonOf.get(schema) ?? { json: made(schema, toJsonSchema) }
+  jsonOf.set(schema, known)
+  return known.json
+}
+
+/** Nothing of a schema that LangChain cannot tell either: its model refuses that by itself. */
+function made(schema: object, toJsonSchema: LcToJsonSchema): unknown {
   try {
     const json = toJsonSchema(schema)
     return json === schema && '~standard' in schema ? undefined : json
