@@ -10,6 +10,7 @@ import { redact, requireHuman, toolPolicy } from 'hookspan/policies'
 import { observeStrands, runWith, unobserveStrands } from 'hookspan/strands'
 import OpenAI from 'openai'
 import { describe, expect, it } from 'vitest'
+import { z } from 'zod'
 import { traced } from '../support/span-tree.ts'
 import { eventsOf, findAll } from '../support/told-events.ts'
 import { oldestStrandsSubject, strandsSubject } from './subjects/strands.ts'
@@ -490,6 +491,46 @@ it("the agent's events are the same with and without it", async () => {
   const observed = observeStrands(agentOn(steps, [streaming]), { dispatcher: new HookDispatcher() })
   expect(await run(observed)).toEqual(bare)
   expect(bare.filter((type) => type === 'toolStreamUpdateEvent')).toHaveLength(2)
+})
+
+it('structured output is a tool call, which an allow-list has to name', async () => {
+  const run = async (allow: string[]) => {
+    const dispatcher = new HookDispatcher()
+    dispatcher.use({ name: 'careful', gates: [toolPolicy({ allow })] })
+    const answer = { toolCalls: [{ id: '1', name: 'strands_structured_output', arguments: { n: 7 } }] }
+    const replies = [answer, { content: 'I may not.' }, { content: 'I may not.' }]
+    const agent = agentOn(replies, [], { structuredOutputSchema: z.object({ n: z.number() }) })
+    return await observeStrands(agent, { dispatcher }).invoke('how many?')
+  }
+  expect(await run(['look', 'strands_structured_output'])).toMatchObject({ structuredOutput: { n: 7 } })
+  await expect(run(['look'])).rejects.toThrow('structured output tool')
+})
+
+it('runs of one agent that wait at once, each in its snapshot, go on as themselves', async () => {
+  const dispatcher = new HookDispatcher()
+  const events = eventsOf(dispatcher)
+  const size = look((_args, { interrupt }) => interrupt({ name: 'size', reason: 'which?' }))
+  const asks = (id: string) => ({ toolCalls: [{ id, name: 'look', arguments: { q: id } }] })
+  const replies = [asks('ann'), asks('bob'), { content: 'for ann' }, { content: 'for bob' }]
+  const agent = observeStrands(agentOn(replies, [size]), { dispatcher })
+  const empty = agent.takeSnapshot({ preset: 'session' })
+  const ask = async (who: string) => {
+    agent.loadSnapshot(empty)
+    const { interrupts } = await agent.invoke(who)
+    return { interruptId: interrupts[0].id, snapshot: agent.takeSnapshot({ preset: 'session' }) }
+  }
+  const [ann, bob] = [await ask('ann'), await ask('bob')]
+
+  for (const { interruptId, snapshot } of [ann, bob]) {
+    agent.loadSnapshot(snapshot)
+    await agent.invoke([{ interruptResponse: { interruptId, response: 'L' } }])
+  }
+
+  const ids = findAll(events, 'onStart').map(({ operationId }) => operationId)
+  expect(findAll(events, 'onComplete')).toMatchObject([
+    { operationId: ids[0], reason: 'done', content: 'for ann' },
+    { operationId: ids[1], reason: 'done', content: 'for bob' },
+  ])
 })
 
 it('interrupts of hooks and answers that they give at once are left to the SDK', async () => {

@@ -40,6 +40,9 @@ const inBackground = new AsyncLocalStorage<true>()
 /** Where no run is. */
 const outside = AsyncLocalStorage.snapshot()
 
+/** Of more nobody says that they will not be answered. */
+const MAX_WAITING = 1_024
+
 /** What the SDK calls an agent that was given no name. */
 const UNNAMED = 'Strands Agent'
 
@@ -52,8 +55,11 @@ export class ObservedAgent {
   #isBusy = false
   #isLeft = false
   #current: AgentRun | undefined
-  /** A run that stopped for a question which is not ours: it goes on when this agent does. */
-  #waiting: ParkedOperation | undefined
+  /**
+   * Runs that stopped for a question which is not ours, by its interrupt: one agent may have several, whose snapshots
+   * are put into it in turn.
+   */
+  readonly #waiting = new Map<string, ParkedOperation>()
 
   /** @param begin is told each agent that the agent has as a tool. */
   constructor(agent: StrandsAgent, host: Host, begin: (agent: StrandsAgent) => void) {
@@ -154,11 +160,18 @@ export class ObservedAgent {
 
   async #end(agent: AgentRun, result: StrandsResult): Promise<void> {
     if (result.stopReason === 'interrupt') await agent.park(result)
-    this.#waiting = agent.parked
-    if (agent.parked !== undefined) return
+    if (agent.parked !== undefined) return this.#keepWaiting(agent.parked, result)
     if (result.stopReason === 'cancelled') agent.cancel()
     const refusal = await agent.run.end(textOf(result.lastMessage?.content ?? []))
     if (refusal !== undefined) throw refusal
+  }
+
+  #keepWaiting(parked: ParkedOperation, { interrupts = [] }: StrandsResult): void {
+    for (const { id } of interrupts) this.#waiting.set(id, parked)
+    for (const id of this.#waiting.keys()) {
+      if (this.#waiting.size <= MAX_WAITING) return
+      this.#waiting.delete(id)
+    }
   }
 
   #start(args: unknown, options: StrandsOptions | undefined): AgentRun {
@@ -180,11 +193,16 @@ export class ObservedAgent {
     if (answers.length === 0) return undefined
     const { interrupts } = this.#agent.takeSnapshot({ include: ['interrupts'] }).data
     const asked = asObject(asObject(interrupts)?.interrupts)
-    const reasons = answers.flatMap(({ interruptId, response }) => [
-      response,
-      asObject(asked?.[String(interruptId)])?.reason,
-    ])
-    return reasons.filter(isAsked).find(({ parked }) => parked !== undefined)?.parked ?? this.#waiting
+    const ids = answers.map(({ interruptId }) => String(interruptId))
+    const reasons = [
+      ...answers.map(({ response }) => response),
+      ...ids.map((id) => asObject(asked?.[id])?.reason),
+    ]
+    const parked =
+      reasons.filter(isAsked).find((reason) => reason.parked !== undefined)?.parked ??
+      ids.map((id) => this.#waiting.get(id)).find((waiting) => waiting !== undefined)
+    for (const id of ids) this.#waiting.delete(id)
+    return parked
   }
 
   /** Around the model and the tools themselves: what other middleware does lies outside. */
