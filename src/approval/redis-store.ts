@@ -1,10 +1,4 @@
-import type {
-  ApprovalAnswer,
-  ApprovalRequest,
-  ExecutionClaim,
-  RunClaim,
-  SettledExecution,
-} from '../gates/index.ts'
+import type { ApprovalAnswer, ExecutionClaim, RunClaim, SettledExecution } from '../gates/index.ts'
 import { unref, within } from '../internal/async.ts'
 import { a, assertFields } from '../internal/expect.ts'
 import { safeStringify } from '../internal/json.ts'
@@ -19,8 +13,11 @@ import {
   byAge,
   type ClosedRecord,
   isOver,
+  type KeptRecord,
+  listedRecord,
   RETENTION,
   type Retention,
+  readRecord,
 } from './store.ts'
 
 export interface RedisStoreOptions extends RedisPlace, Retention {
@@ -180,15 +177,17 @@ export function redisStore(options: RedisStoreOptions): ApprovalStore {
     const args = [status, String(now), given, id, isOver(status, answer) ? kept : '']
     const fields = await run(CLOSE, keys, args, withinMs)
     forget()
-    const record = recordOf(fields)
+    const record = listedOf(id, fields)
     return record && { record, closed: fields.closed === '1' }
   }
-  const get = async (client: RedisClient, id: string) => recordOf({ ...(await client.hGetAll(keyOf(id))) })
+  const get = async (client: RedisClient, id: string): Promise<Fields> => ({
+    ...(await client.hGetAll(keyOf(id))),
+  })
   /** Of one list, oldest first, a page after the other. */
   const recordsIn = async function* (client: RedisClient, list: string) {
     for (let from = 0; ; from += PAGE) {
       const ids = await client.zRange(list, from, from + PAGE - 1)
-      const records = await Promise.all(ids.map((id) => get(client, id)))
+      const records = await Promise.all(ids.map(async (id) => listedOf(id, await get(client, id))))
       const here = records.filter((record) => record && (list === over || record.status === 'pending'))
       if (list === open && here.length < ids.length) {
         const moved = ids.filter((_, i) => !here.includes(records[i]))
@@ -205,10 +204,10 @@ export function redisStore(options: RedisStoreOptions): ApprovalStore {
       // Whoever asked may have died before it could close what expired.
       const most = Math.max(0, (expiresAt ?? Number.POSITIVE_INFINITY) - Date.now()) + keepMs
       const args = [safeStringify(request), String(expiresAt ?? ''), String(requestedAt), id, timeText(most)]
-      return recordOf(await run(ADD, [keyOf(id), open], args)) as ApprovalRecord
+      return recordOf(id, await run(ADD, [keyOf(id), open], args)) as ApprovalRecord
     },
     async get(id) {
-      return get(await pool.client(), id)
+      return recordOf(id, await get(await pool.client(), id))
     },
     async list({ status, rootOperationId, limit = 100 } = {}, now = undefined) {
       const client = await pool.client()
@@ -281,13 +280,27 @@ function fieldsOf(reply: unknown): Fields {
   return fields
 }
 
-function recordOf({ request, status, answer, closedAt, execution }: Fields): ApprovalRecord | undefined {
+function keptOf(
+  id: string,
+  { request, status, answer, closedAt, execution }: Fields,
+): KeptRecord | undefined {
   if (request === undefined) return undefined
   return defined({
-    request: JSON.parse(request) as ApprovalRequest,
+    id,
+    request,
     status: status as ApprovalStatus,
-    answer: answer === undefined ? undefined : (JSON.parse(answer) as ApprovalAnswer),
+    answer,
     closedAt: closedAt === undefined ? undefined : Number(closedAt),
     execution: execution as 'claimed' | 'settled' | undefined,
   })
+}
+
+function recordOf(id: string, fields: Fields): ApprovalRecord | undefined {
+  const kept = keptOf(id, fields)
+  return kept && readRecord(kept)
+}
+
+function listedOf(id: string, fields: Fields): ApprovalRecord | undefined {
+  const kept = keptOf(id, fields)
+  return kept && listedRecord(kept, fields.expiresAt ? { expiresAt: Number(fields.expiresAt) } : {})
 }

@@ -1,10 +1,4 @@
-import type {
-  ApprovalAnswer,
-  ApprovalRequest,
-  ExecutionClaim,
-  RunClaim,
-  SettledExecution,
-} from '../gates/index.ts'
+import type { ApprovalAnswer, ExecutionClaim, RunClaim, SettledExecution } from '../gates/index.ts'
 import { type DurableDatabase, openDurableDatabase } from '../internal/durable-database.ts'
 import { a, assertFields, required } from '../internal/expect.ts'
 import { safeStringify } from '../internal/json.ts'
@@ -18,8 +12,11 @@ import {
   asOf,
   type ClosedRecord,
   isOver,
+  type KeptRecord,
+  listedRecord,
   RETENTION,
   type Retention,
+  readRecord,
 } from './store.ts'
 
 const SCHEMA = `
@@ -56,6 +53,10 @@ const SWEPT_AT_ONCE = 2_000
 const KEPT = { what: 'The approvals', of: 'requests', code: 'INVALID_OPTION' } as const
 
 interface Row {
+  readonly id: string
+  readonly root_operation_id: string
+  readonly requested_at: number
+  readonly expires_at: number | null
   readonly request: string
   readonly status: ApprovalStatus
   readonly answer: string | null
@@ -99,7 +100,7 @@ export function sqliteStore(options: SqliteStoreOptions): ApprovalStore {
     kept.db.prepare('SELECT * FROM hookspan_approvals WHERE id = ?').get(id) as unknown as Row | undefined
   const closed = (id: string, changes: number | bigint): ClosedRecord | undefined => {
     const found = row(id)
-    return found && { record: recordOf(found), closed: Number(changes) > 0 }
+    return found && { record: listedOf(found), closed: Number(changes) > 0 }
   }
   return {
     async add(request) {
@@ -116,11 +117,11 @@ export function sqliteStore(options: SqliteStoreOptions): ApprovalStore {
           request.expiresAt === undefined ? null : Math.floor(request.expiresAt),
           safeStringify(request),
         )
-      return recordOf(row(request.id) as Row)
+      return readRecord(keptOf(row(request.id) as Row))
     },
     async get(id) {
       const found = row(id)
-      return found && recordOf(found)
+      return found && readRecord(keptOf(found))
     },
     async list({ status, rootOperationId, limit = 100 } = {}, now = undefined) {
       const wanted = [
@@ -131,7 +132,7 @@ export function sqliteStore(options: SqliteStoreOptions): ApprovalStore {
       const rows = kept.db
         .prepare(`SELECT * FROM hookspan_approvals WHERE ${where} ORDER BY requested_at, id LIMIT ?3`)
         .all(now === undefined ? null : Math.round(now), rootOperationId ?? null, rowsOf(limit))
-      return (rows as unknown as Row[]).map((found) => asOf(recordOf(found), now))
+      return (rows as unknown as Row[]).map((found) => asOf(listedOf(found), now))
     },
     async answer(id, answer: ApprovalAnswer, now) {
       const { changes } = kept.db
@@ -234,12 +235,21 @@ function rowsOf(limit: number): number {
   return Math.min(Math.trunc(limit), Number.MAX_SAFE_INTEGER)
 }
 
-function recordOf({ request, status, answer, closed_at, execution }: Row): ApprovalRecord {
+function keptOf({ id, request, status, answer, closed_at, execution }: Row): KeptRecord {
   return defined({
-    request: JSON.parse(request) as ApprovalRequest,
+    id,
+    request,
     status,
-    answer: answer === null ? undefined : (JSON.parse(answer) as ApprovalAnswer),
+    answer: answer ?? undefined,
     closedAt: closed_at ?? undefined,
     execution: execution ?? undefined,
   })
+}
+
+function listedOf(row: Row): ApprovalRecord {
+  const { root_operation_id: rootOperationId, requested_at: requestedAt, expires_at: expiresAt } = row
+  return listedRecord(
+    keptOf(row),
+    defined({ rootOperationId, requestedAt, expiresAt: expiresAt ?? undefined }),
+  )
 }

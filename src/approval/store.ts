@@ -1,5 +1,7 @@
 import type { ApprovalAnswer, ApprovalRequest, ExecutionLedger } from '../gates/index.ts'
+import { errorSentence, HookspanError } from '../internal/errors.ts'
 import { a, type Fields } from '../internal/expect.ts'
+import { isRecord } from '../internal/objects.ts'
 
 export type ApprovalStatus = 'pending' | 'answered' | 'expired' | 'cancelled'
 
@@ -83,6 +85,53 @@ export function asOf(record: ApprovalRecord, now: number | undefined): ApprovalR
 /** The oldest first. */
 export function byAge({ request: one }: ApprovalRecord, { request: other }: ApprovalRecord): number {
   return one.requestedAt - other.requestedAt || (one.id < other.id ? -1 : 1)
+}
+
+/** A record as a store has it: its parts, and two of them as JSON. */
+export interface KeptRecord extends Omit<ApprovalRecord, 'request' | 'answer'> {
+  readonly id: string
+  readonly request: string
+  readonly answer?: string | undefined
+}
+
+/** @throws HookspanError `APPROVAL_UNREACHABLE` for one that is damaged: nobody decides by half of it. */
+export function readRecord({ id, request: text, answer, ...rest }: KeptRecord): ApprovalRecord {
+  try {
+    const request: unknown = JSON.parse(text)
+    if (!isRecord(request) || request.id !== id) throw new Error('it is no request of this id.')
+    const record = { ...rest, request: request as unknown as ApprovalRequest }
+    return answer === undefined ? record : { ...record, answer: JSON.parse(answer) as KeptAnswer }
+  } catch (error) {
+    const why = `What the store has of the request "${id}" is damaged: ${errorSentence(error)} It cannot be answered.`
+    throw new HookspanError('APPROVAL_UNREACHABLE', why, { cause: error })
+  }
+}
+
+/** In the place of one that is damaged: it hides no other from who is to answer them, allows nothing, and says what it is. */
+export function listedRecord(kept: KeptRecord, known: Partial<ApprovalRequest> = {}): ApprovalRecord {
+  try {
+    return readRecord(kept)
+  } catch (error) {
+    const { id, request: _, answer: _answer, ...rest } = kept
+    const request: ApprovalRequest = {
+      operationId: known.rootOperationId ?? '',
+      rootOperationId: '',
+      toolCallId: '',
+      callKey: '',
+      gateId: '',
+      point: 'beforeToolCall',
+      identifier: '',
+      apiName: '(damaged)',
+      args: null,
+      argsDigest: '',
+      requestedAt: 0,
+      ...known,
+      id,
+      instructions: (error as Error).message,
+      allow: [],
+    }
+    return { ...rest, request }
+  }
 }
 
 /** Whether a request may still be answered at `now`. */

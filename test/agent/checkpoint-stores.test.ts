@@ -148,24 +148,32 @@ describe('a file of sqliteCheckpoints', () => {
     )
   })
 
-  it('that has lost a record gives the run to nobody, and keeps it from nobody', async () => {
+  it('that has lost a record gives the run to nobody, until it is whole or discarded', async () => {
     const lost = 'SELECT * FROM hookspan_checkpoints WHERE number = 3'
     const path = await file((db) => {
       db.exec(`CREATE TABLE kept AS ${lost}; DELETE FROM hookspan_checkpoints WHERE number = 3`)
     })
+    const kept = (change: (db: DatabaseSync) => void) => {
+      const db = new DatabaseSync(path)
+      change(db)
+      db.close()
+    }
     const store = sqliteCheckpoints({ path })
     onTestFinished(() => store.dispose?.())
     const asked = { agent: { name: 'a', model: 'm' }, client: scriptedModel(['done']), checkpoint: store }
     for (const time of ['once', 'twice']) {
       await expect(resumeAgent({ ...asked, operationId: 'a' }), time).rejects.toMatchObject({
-        code: 'CHECKPOINT_FAILED',
-        message: /"a" cannot be read: 2 of its 3 records are in ".*checkpoints.db"/,
+        code: 'INVALID_STATE',
+        message: /2 of its 3 records are in .*checkpoints.db.* `hookspan resume a --discard`, or discardRun/s,
       })
     }
-    const db = new DatabaseSync(path)
-    db.exec('INSERT INTO hookspan_checkpoints SELECT * FROM kept')
-    db.close()
-    expect((await claimed(store, 'a')).records).toHaveLength(3)
+    kept((db) => db.exec('INSERT INTO hookspan_checkpoints SELECT * FROM kept'))
+    const { token, records } = await claimed(store, 'a')
+    expect(records).toHaveLength(3)
+    await store.release('a', token, { finished: false })
+    kept((db) => db.exec('DELETE FROM hookspan_checkpoints WHERE number = 1'))
+    await discardRun(store, 'a')
+    expect(await unfinishedRuns(store)).toEqual([])
   })
 
   it('of tables that this hookspan does not know says so where runs are listed', async () => {

@@ -302,6 +302,66 @@ it('sqliteStore finds what it lists by an index', async () => {
   expect(spy).toHaveBeenCalled()
 })
 
+const DAMAGES: [string, () => Promise<{ store: ApprovalStore; damage: (id: string) => Promise<unknown> }>][] =
+  [
+    [
+      'sqliteStore',
+      async () => {
+        const path = `${folder()}/approvals.db`
+        const store = sqliteStore({ path })
+        return {
+          store,
+          async damage(id) {
+            const db = new DatabaseSync(path)
+            const cut = 'UPDATE hookspan_approvals SET request = substr(request, 1, 40) WHERE id = ?'
+            db.prepare(cut).run(id)
+            db.close()
+          },
+        }
+      },
+    ],
+  ]
+if (url !== undefined)
+  DAMAGES.push([
+    'redisStore',
+    async () => {
+      const prefix = `${crypto.randomUUID()}:`
+      const store = redisStore({ url, prefix })
+      const client = await createClient({ url }).connect()
+      onTestFinished(() => {
+        client.destroy()
+        void store.dispose?.()
+      })
+      return { store, damage: (id) => client.hSet(`${prefix}approval:${id}`, 'request', '{"id":') }
+    },
+  ])
+
+it.each(DAMAGES)('%s names a damaged request and lists the others', async (_name, make) => {
+  const { store, damage } = await make()
+  const approvals = createApprovals({ store })
+  const expiresAt = Date.now() + 60_000
+  for (const id of ['a', 'b', 'c']) await store.add(request(id, { expiresAt }))
+  await store.answer('c', { decision: 'approve' }, Date.now())
+  for (const id of ['a', 'c']) await damage(id)
+  const listed = await approvals.list()
+  expect(Object.fromEntries(listed.map((one) => [one.request.id, one.status]))).toEqual({
+    a: 'pending',
+    b: 'pending',
+    c: 'answered',
+  })
+  const { request: stub } = listed.find((one) => one.request.id === 'a') ?? {}
+  expect(stub).toMatchObject({ allow: [], expiresAt })
+  expect(stub?.instructions).toMatch(/the request "a" is damaged: .*It cannot be answered/)
+  // Nobody is let run by half a request.
+  const code = 'APPROVAL_UNREACHABLE'
+  await expect(approvals.get('a')).rejects.toMatchObject({ code })
+  await expect(approvals.respond('a', { decision: 'approve' })).rejects.toMatchObject({ code })
+  await expect(store.add(request('c', { expiresAt }))).rejects.toMatchObject({ code })
+  // It can be withdrawn.
+  expect(await store.close('a', 'cancelled', Date.now())).toMatchObject({ closed: true })
+  expect((await approvals.list({ status: 'pending' })).map((one) => one.request.id)).toEqual(['b'])
+})
+
 it('sqliteStore forgets in a file that a version before made, and keeps what was over by then', async () => {
   const path = `${folder()}/approvals.db`
   const before = sqliteStore({ path })

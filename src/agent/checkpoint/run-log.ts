@@ -93,13 +93,15 @@ export class RunLog implements RunKeeper {
     const claim = await claimed(store, operationId)
     const { token, records } = claim
     try {
-      if (records.length === 0) throw notKept(operationId)
       const log = new RunLog(store, operationId, claim)
-      return { log, saved: savedRunOf(log.#documents) }
+      if (records.length > 0) return { log, saved: savedRunOf(log.#documents) }
     } catch (error) {
       await store.release(operationId, token, { finished: false })
-      throw error
+      const wayOut = `Where that cannot be mended, forget the run: \`hookspan resume ${operationId} --discard\`, or discardRun().`
+      throw new HookspanError('INVALID_STATE', `${errorSentence(error)} ${wayOut}`, { cause: error })
     }
+    await store.release(operationId, token, { finished: false })
+    throw notKept(operationId)
   }
 
   /** Whatever its records say. @throws HookspanError as {@link resume} does. */
