@@ -1,10 +1,10 @@
 import type { ApprovalAnswer, ExecutionClaim, RunClaim, SettledExecution } from '../gates/index.ts'
-import { unref, within } from '../internal/async.ts'
 import { a, assertFields } from '../internal/expect.ts'
 import { safeStringify } from '../internal/json.ts'
 import { defined } from '../internal/objects.ts'
 import { notAnswered } from './memory-store.ts'
 import { REDIS_PLACE, type RedisClient, type RedisPlace, RedisPool } from './redis-client.ts'
+import { RedisLeases } from './redis-leases.ts'
 import {
   type ApprovalRecord,
   type ApprovalStatus,
@@ -109,9 +109,6 @@ const SETTLE_RUN = `
 /** Milliseconds for which a run is held without a word of who holds it: it died, or cannot reach Redis. */
 const LEASE_MS = 30_000
 
-/** Milliseconds in which Redis says whose a run is whose time is over. */
-const LAST_WORD_MS = 1_000
-
 /** Requests that are read at once. */
 const PAGE = 200
 
@@ -144,13 +141,9 @@ export function redisStore(options: RedisStoreOptions): ApprovalStore {
   const keyOf = (id: string) => `${prefix}approval:${id}`
   const runKeyOf = (key: string) => `${prefix}run:${key}`
   const self = crypto.randomUUID()
-  const leases = new Map<string, NodeJS.Timeout>()
+  const leases = new RedisLeases(LEASE_MS)
   const run = async (script: string, keys: string[], args: string[], withinMs?: number): Promise<Fields> =>
     fieldsOf(await pool.eval(script, keys, args, withinMs))
-  const letGo = (key: string) => {
-    clearInterval(leases.get(key))
-    leases.delete(key)
-  }
   let sweptAt = Number.NEGATIVE_INFINITY
   let sweptTo = 0
   /** Redis forgets what is over by itself, but for its place in the list. Nobody waits for it. */
@@ -238,34 +231,20 @@ export function redisStore(options: RedisStoreOptions): ApprovalStore {
       if (ok !== '1') throw notAnswered(id)
     },
     async claimRun(key): Promise<RunClaim> {
-      let heldAt = performance.now()
+      const since = performance.now()
       const { state, result } = await run(CLAIM_RUN, [runKeyOf(key)], [self, String(LEASE_MS)])
       if (state === 'done') return { state, result: JSON.parse(result ?? '') }
       if (state !== 'run') return { state: 'held' }
-      const lost = new AbortController()
-      // One that fails is made up for by the next, until others may take the run. Who only stood still may have it yet.
-      const renew = async () => {
-        const askedAt = performance.now()
-        const isLast = askedAt - heldAt > LEASE_MS - LAST_WORD_MS
-        const asking = run(RENEW_RUN, [runKeyOf(key)], [self, String(LEASE_MS)]).catch(() => undefined)
-        const renewed = await (isLast ? within(LAST_WORD_MS, asking) : asking)
-        if (renewed?.ok === '1') heldAt = askedAt
-        else if (leases.get(key) === lease && (isLast || renewed !== undefined)) {
-          letGo(key)
-          lost.abort()
-        }
-      }
-      const lease = unref(setInterval(renew, LEASE_MS / 3))
-      leases.set(key, lease)
-      return { state, lost: lost.signal }
+      const renew = async () => (await run(RENEW_RUN, [runKeyOf(key)], [self, String(LEASE_MS)])).ok === '1'
+      return { state, lost: leases.hold(key, renew, { since }) }
     },
     async settleRun(key, result) {
-      letGo(key)
+      leases.letGo(key)
       await run(SETTLE_RUN, [runKeyOf(key)], [self, result === undefined ? '' : safeStringify(result)])
     },
     watch: (onClosed) => pool.subscribe(channel, onClosed),
     dispose() {
-      for (const key of [...leases.keys()]) letGo(key)
+      leases.dispose()
       return pool.dispose()
     },
   }

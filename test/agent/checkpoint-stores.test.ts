@@ -1,5 +1,7 @@
 import { existsSync, readFileSync, truncateSync } from 'node:fs'
 import { DatabaseSync } from 'node:sqlite'
+import { setTimeout as delay } from 'node:timers/promises'
+import { HookDispatcher } from 'hookspan'
 import {
   type Agent,
   type AgentTool,
@@ -11,6 +13,7 @@ import {
   sqliteCheckpoints,
   unfinishedRuns,
 } from 'hookspan/agent'
+import { createApprovals, memoryStore } from 'hookspan/approval'
 import { callTools, scriptedModel } from 'hookspan/mock'
 import { createClient } from 'redis'
 import { describe, expect, it, onTestFinished, vi } from 'vitest'
@@ -205,6 +208,41 @@ it.skipIf(url === undefined)(
     await expect(late.append('a', token, { record: 'two', about: '{}' })).rejects.toMatchObject({
       code: 'STATE_CLAIMED',
     })
+  },
+)
+
+it.skipIf(url === undefined)(
+  'a run in Redis that another process has, whose lease ran out here, leaves it the answer of the human',
+  async () => {
+    const prefix = `${crypto.randomUUID()}:`
+    const admin = await createClient({ url: url as string }).connect()
+    onTestFinished(() => admin.destroy())
+    const requests = memoryStore()
+    const ran: string[] = []
+    const run = (name: string, pollMs: number, goesOn: typeof execAgent | typeof resumeAgent) => {
+      const execute = () => void ran.push(name)
+      const agent: Agent = { name: 'a', model: 'm', tools: [{ name: 't', needsApproval: true, execute }] }
+      const checkpoint = redisCheckpoints({ url: url as string, prefix, leaseMs: 1_000 })
+      onTestFinished(() => checkpoint.dispose?.())
+      const dispatcher = new HookDispatcher()
+      const approvals = createApprovals({ store: requests, pollMs })
+      dispatcher.use(approvals)
+      const client = scriptedModel(goesOn === execAgent ? [callTools(['t']), 'done'] : ['done'])
+      const asked = { agent, client, dispatcher, checkpoint, operationId: 'a', priceOf: () => 0 }
+      const ended = goesOn === execAgent ? execAgent({ ...asked, prompt: 'go' }) : resumeAgent(asked)
+      return { ended: ended.catch((error: unknown) => error), approvals }
+    }
+    const frozen = run('frozen', 5, execAgent)
+    await expect.poll(async () => (await requests.list()).length).toBe(1)
+    await admin.hSet(`${prefix}checkpoint:a`, 'until', '0')
+    const other = run('other', 500, resumeAgent)
+    await expect.poll(() => admin.hGet(`${prefix}checkpoint:a`, 'until')).not.toBe('0')
+    await delay(500)
+    const [record] = await requests.list()
+    await other.approvals.respond(record?.request.id as string, { decision: 'approve' })
+    expect(await other.ended).toMatchObject({ status: 'done' })
+    expect(ran).toEqual(['other'])
+    await frozen.ended
   },
 )
 

@@ -1,5 +1,6 @@
 import { REDIS_PLACE, type RedisPlace, RedisPool } from '../../approval/redis-client.ts'
-import { unref, within } from '../../internal/async.ts'
+import { RedisLeases } from '../../approval/redis-leases.ts'
+import { within } from '../../internal/async.ts'
 import { a, assertFields, shape } from '../../internal/expect.ts'
 import { type CheckpointClaim, type CheckpointStore, type KeptRun, notHeld } from './store.ts'
 
@@ -59,8 +60,9 @@ const APPEND = `${NOW}
   return 1`
 
 const RENEW = `${NOW}
-  if redis.call('HGET', KEYS[1], 'token') == ARGV[1] then redis.call('HSET', KEYS[1], 'until', now + ARGV[2]) end
-  return 0`
+  if redis.call('HGET', KEYS[1], 'token') ~= ARGV[1] then return 0 end
+  redis.call('HSET', KEYS[1], 'until', now + ARGV[2])
+  return 1`
 
 const RELEASE = `
   if redis.call('HGET', KEYS[1], 'token') ~= ARGV[1] then return 0 end
@@ -95,7 +97,7 @@ export function redisCheckpoints(options: RedisCheckpointsOptions): CheckpointSt
   const pool = new RedisPool(options)
   const runs = `${prefix}checkpoint:`
   const index = `${prefix}checkpoints`
-  const leases = new Map<string, NodeJS.Timeout>()
+  const leases = new RedisLeases(leaseMs)
   const answered = async (script: string, keys: string[], args: string[]) => {
     const asking = pool.eval(script, keys, args)
     const answer = await within(timeoutMs, asking)
@@ -109,25 +111,20 @@ export function redisCheckpoints(options: RedisCheckpointsOptions): CheckpointSt
     const args = [token, String(leaseMs), operationId, ...more]
     return answered(script, keys, args)
   }
-  const letGo = (token: string) => {
-    clearInterval(leases.get(token))
-    leases.delete(token)
-  }
   return {
     async claim(operationId): Promise<CheckpointClaim> {
+      const since = performance.now()
       const token = crypto.randomUUID()
       const [state, ...records] = (await run(CLAIM, operationId, token, EVICTED)) as string[]
       if (state !== 'claimed') return { state: 'held' }
-      // One that fails is made up for by the next.
-      const renew = () => run(RENEW, operationId, token).catch(() => {})
-      leases.set(token, unref(setInterval(renew, leaseMs / 3)))
-      return { state, token, records }
+      const renew = async () => (await run(RENEW, operationId, token)) === 1
+      return { state, token, records, lost: leases.hold(token, renew, { since, fenced: true }) }
     },
     async append(operationId, token, { record, about }) {
       if ((await run(APPEND, operationId, token, record, about)) !== 1) throw notHeld(operationId)
     },
     async release(operationId, token, { finished }) {
-      letGo(token)
+      leases.letGo(token)
       await run(RELEASE, operationId, token, finished ? '1' : '0')
     },
     async list() {
@@ -137,7 +134,7 @@ export function redisCheckpoints(options: RedisCheckpointsOptions): CheckpointSt
       })
     },
     async dispose() {
-      for (const token of [...leases.keys()]) letGo(token)
+      leases.dispose()
       await pool.dispose()
     },
   }
