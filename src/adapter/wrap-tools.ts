@@ -1,9 +1,5 @@
-import {
-  currentCalls,
-  type HookDispatcher,
-  type ToolCallInit,
-  type ToolOutcome,
-} from '../dispatcher/index.ts'
+import { callsHere } from '../dispatcher/calls/call-maker.ts'
+import type { HookDispatcher, ToolCallInit, ToolOutcome } from '../dispatcher/index.ts'
 import { type AdapterInfo, CAPABILITIES } from '../dispatcher/run/capabilities.ts'
 import { HookspanError } from '../internal/errors.ts'
 import { a, expected, type Fields } from '../internal/expect.ts'
@@ -184,7 +180,7 @@ function callOf(
   return async ([args, ...rest], body) => {
     const init: ToolCallInit = { apiName, args, ...about, ...idOf(rest[0]) }
     const run = (changed: unknown) => body([changed, ...rest])
-    const calls = currentCalls()
+    const calls = callsHere(dispatcher)
     if (calls !== undefined) return resultOf(apiName, await calls.toolCall(init, run), onRefused)
     const op = dispatcher.startOperation({ ...defined({ agentName }), input: args, adapter: ADAPTER })
     const outcome = await op.run(() => op.toolCall(init, run))

@@ -85,7 +85,7 @@ describe.each(ENDS)('a run that ends by %s', (_, others, recursionLimit, why) =>
 
   it('is told so, and all of it once, with callbacks beside the middleware', async () => {
     const { dispatcher, events, agent, model } = observed()
-    const callbacks = [hookspanCallbacks({ dispatcher }), hookspanCallbacks({ dispatcher })] as never
+    const callbacks = [hookspanCallbacks({ dispatcher }), hookspanCallbacks({ dispatcher })]
     await ended(agent.withConfig({ callbacks }).invoke(hi, { recursionLimit, callbacks }))
     await dispatcher.drain()
     const told = why === undefined ? { content: expect.stringContaining('limit') } : { reason: 'error' }
@@ -202,7 +202,7 @@ describe('with callbacks beside the middleware', () => {
       ],
       checkpointer: new MemorySaver(),
     })
-    const callbacks = [hookspanCallbacks({ dispatcher })] as never
+    const callbacks = [hookspanCallbacks({ dispatcher })]
     const config = { configurable: { thread_id: 'one' }, callbacks }
     await agent.invoke(hi, config)
     await dispatcher.drain()
@@ -228,7 +228,7 @@ describe('with callbacks beside the middleware', () => {
       middleware: [hookspanMiddleware({ dispatcher })],
       checkpointer: new MemorySaver(),
     })
-    const callbacks = [hookspanCallbacks({ dispatcher })] as never
+    const callbacks = [hookspanCallbacks({ dispatcher })]
     const config = { configurable: { thread_id: 'one' }, callbacks }
     const first = (await agent.invoke(hi, config)) as { __interrupt__?: { value: object }[] }
     for (const { request } of await approvals.list({ status: 'pending' })) {
@@ -265,7 +265,7 @@ describe('with callbacks beside the middleware', () => {
       .addEdge(START, 'worker')
       .addEdge('worker' as never, 'says' as never)
       .compile({ name: 'whole' })
-    await graph.invoke(hi, { callbacks: [hookspanCallbacks({ dispatcher })] as never })
+    await graph.invoke(hi, { callbacks: [hookspanCallbacks({ dispatcher })] })
     await dispatcher.drain()
     expect(tree.lines()).toEqual([
       'invoke_agent whole',
@@ -293,7 +293,7 @@ describe('with callbacks beside the middleware', () => {
       model,
       tools: [search],
       middleware: [hookspanMiddleware({ dispatcher, agentName: 'worker' })],
-    }).withConfig({ callbacks: [hookspanCallbacks({ dispatcher })] as never })
+    }).withConfig({ callbacks: [hookspanCallbacks({ dispatcher })] })
     const call = (state: typeof hi, config: object) => agent.invoke(state, config)
     const graph = new StateGraph(MessagesAnnotation)
       .addNode('worker', (isCalled ? call : agent.graph) as never)
@@ -311,7 +311,7 @@ describe('with callbacks beside the middleware', () => {
   it('an agent without the middleware is told as a bare graph is', async () => {
     const { dispatcher, events } = dispatcherWith()
     const agent = createAgent({ model: searchesOn(1).respond(new AIMessage('done')), tools: [search] })
-    await agent.invoke(hi, { callbacks: [hookspanCallbacks({ dispatcher })] as never })
+    await agent.invoke(hi, { callbacks: [hookspanCallbacks({ dispatcher })] })
     await dispatcher.drain()
     expect(typesOf(events)).toEqual([
       'onStart',
@@ -394,7 +394,7 @@ describe('an agent whose tool hands over to another of its graph', () => {
     for (const isTold of [false, true]) {
       const { dispatcher, events, graph } = swarm(names)
       const compiled = graph.compile({ checkpointer: 'configurable' in config ? new MemorySaver() : false })
-      const callbacks = (isTold ? [hookspanCallbacks({ dispatcher })] : []) as never
+      const callbacks = isTold ? [hookspanCallbacks({ dispatcher })] : []
       const { messages } = await compiled.invoke(hi, { ...config, callbacks })
       expect(messages.at(-1)?.text).toBe('bob here')
       await dispatcher.drain()

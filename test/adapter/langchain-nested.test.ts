@@ -204,7 +204,7 @@ it('a bare graph whose node asks a human waits, and is not told as done', async 
     .compile({ checkpointer: new MemorySaver() })
   const config = {
     configurable: { thread_id: 'one' },
-    callbacks: [hookspanCallbacks({ dispatcher }) as never],
+    callbacks: [hookspanCallbacks({ dispatcher })],
   }
   const ends = () => events.filter(({ hookType }) => /onComplete|onError/.test(hookType))
   await graph.invoke({ messages: [new HumanMessage('go')] }, config)

@@ -75,7 +75,7 @@ describe('a bare graph whose run is read as a stream', () => {
     const { model, search } = script()
     return bareGraph(model, search)
       .compile()
-      .withConfig({ callbacks: [hookspanCallbacks({ dispatcher })] as never })
+      .withConfig({ callbacks: [hookspanCallbacks({ dispatcher })] })
   }
 
   it('is interrupted, and has not failed, when it is aborted or left in the middle', async () => {
@@ -108,7 +108,7 @@ describe('a bare graph whose run is read as a stream', () => {
       .addNode('says', says)
       .addEdge('__start__', 'says')
       .compile()
-    const callbacks = [hookspanCallbacks({ dispatcher })] as never
+    const callbacks = [hookspanCallbacks({ dispatcher })]
     const read = async () => {
       for await (const _ of await graph.stream(hi, { streamMode: 'custom', callbacks })) break
     }

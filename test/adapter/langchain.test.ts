@@ -499,7 +499,7 @@ describe('hookspanCallbacks', () => {
     const { dispatcher, events } = dispatcherWith()
     const { search } = searchTool()
     const result = await graphOf(script(), search as never).invoke(hi(), {
-      callbacks: [hookspanCallbacks({ dispatcher })] as never,
+      callbacks: [hookspanCallbacks({ dispatcher })],
     })
     expect(result.messages.at(-1)?.text).toBe('done')
     await dispatcher.drain()
@@ -527,7 +527,7 @@ describe('hookspanCallbacks', () => {
     const { search } = searchTool(() => {
       throw new Error('broken')
     })
-    const callbacks = [hookspanCallbacks({ dispatcher, agentName: 'mine' })] as never
+    const callbacks = [hookspanCallbacks({ dispatcher, agentName: 'mine' })]
     await Promise.all([1, 2].map(() => graphOf(script(), search as never).invoke(hi(), { callbacks })))
     await dispatcher.drain()
     expect(events.filter(({ hookType }) => hookType === 'onToolCallError')).toHaveLength(2)
@@ -538,7 +538,7 @@ describe('hookspanCallbacks', () => {
     const { dispatcher } = dispatcherWith(toolPolicy({ deny: ['search'] }))
     const { search, execute } = searchTool()
     const run = graphOf(script(), search as never).invoke(hi(), {
-      callbacks: [hookspanCallbacks({ dispatcher })] as never,
+      callbacks: [hookspanCallbacks({ dispatcher })],
     })
     await expect(run).rejects.toMatchObject({ code: 'NOT_CAPABLE' })
     expect(execute).not.toHaveBeenCalled()
@@ -601,7 +601,7 @@ it.each([
     await createAgent({ model: model(), tools: [], middleware: [hookspanMiddleware({ dispatcher })] }).invoke(
       hi(),
     )
-    await model().invoke('hi', { callbacks: [hookspanCallbacks({ dispatcher })] as never })
+    await model().invoke('hi', { callbacks: [hookspanCallbacks({ dispatcher })] })
     await dispatcher.drain()
 
     const asked = events.filter(({ hookType }) => hookType === 'beforeLlmCall')

@@ -55,7 +55,7 @@ describe('a call of a model names the server that it went to', () => {
       .compile()
     await app.invoke(
       { messages: [new HumanMessage('go')] },
-      { callbacks: [hookspanCallbacks({ dispatcher: graph.dispatcher })] as never },
+      { callbacks: [hookspanCallbacks({ dispatcher: graph.dispatcher })] },
     )
     expect(serverOf(graph)).toEqual({ address: '127.0.0.1', port: 11434 })
   })

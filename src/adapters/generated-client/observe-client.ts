@@ -1,4 +1,5 @@
 import { assertAdapterOptions } from '../../adapter/adapter-options.ts'
+import { currentPlace } from '../../dispatcher/run/current.ts'
 import { currentModelCall } from '../../dispatcher/run/live-calls.ts'
 import type { LlmRequest } from '../../hooks/index.ts'
 import { isThenable } from '../../internal/async.ts'
@@ -99,7 +100,7 @@ function patch(client: ClientInternals, options: ObserveOptions, kind: ClientKin
     const api = kind.apis[path]
     if (api === undefined) return look(this, post, path, request)
     // Whoever makes a model call by hand has announced it already.
-    if (currentModelCall() !== undefined) return post.call(this, path, request)
+    if (isModelCall(options)) return post.call(this, path, request)
     const call = new ObservedCall(kind, api, server, kind.maker?.() ?? makerFrom(options, api))
     return watchPromise(post.call(this, path, tagged(request, call)), call, this)
   }
@@ -137,12 +138,16 @@ function patch(client: ClientInternals, options: ObserveOptions, kind: ClientKin
   )
 }
 
+function isModelCall({ dispatcher }: ObserveOptions): boolean {
+  return currentModelCall() !== undefined || currentPlace(dispatcher)?.modelCall !== undefined
+}
+
 /**
  * Where the call belongs is told by the code that makes it, not by whatever runs when the request is sent. A run that has
  * ended by then has no calls any more: the call is one outside of any, as it is when it is made a moment later.
  */
 function makerFrom(options: ObserveOptions, api: Pick<ObservedApi, 'compacts'>): ObservedMaker {
-  const calls = currentCalls()
+  const calls = currentCalls(options.dispatcher)
   const outside = makerOutside(options, api)
   return calls === undefined ? outside : (request) => (calls.over ? outside(request) : calls)
 }

@@ -1,8 +1,9 @@
-import { type CompleteInit, currentCalls } from '../../dispatcher/index.ts'
+import type { CompleteInit } from '../../dispatcher/index.ts'
 import { defined } from '../../internal/objects.ts'
 import { generateContent } from '../../wire/generate-content.ts'
 import { asList, asObject, asText } from '../../wire/reading.ts'
 import type { ObserveOptions } from '../generated-client/options.ts'
+import { currentCalls } from '../safe/calls.ts'
 import { SdkLoop } from '../sdk-loop/sdk-loop.ts'
 import { withOwn } from '../sdk-loop/with-own.ts'
 import { whenGone } from '../when-gone.ts'
@@ -108,7 +109,8 @@ function begin(
 ): Promise<SdkLoop> {
   const { contents, config } = params
   const turns = runsTools(params)
-  const place = operation ?? (turns || currentCalls() !== undefined ? undefined : operationOf?.({ contents }))
+  const place =
+    operation ?? (turns || currentCalls(dispatcher) !== undefined ? undefined : operationOf?.({ contents }))
   return SdkLoop.begin({
     dispatcher,
     operation: place,

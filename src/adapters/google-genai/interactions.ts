@@ -188,7 +188,7 @@ class Interaction {
 function begin(params: InteractionParams, options: ObserveOptions): Promise<SdkLoop> {
   const { dispatcher, operation, operationOf, agentName } = options
   const { input, system_instruction: instructions } = params
-  const place = operation ?? (currentCalls() === undefined ? operationOf?.(params) : undefined)
+  const place = operation ?? (currentCalls(dispatcher) === undefined ? operationOf?.(params) : undefined)
   return SdkLoop.begin({
     dispatcher,
     operation: place,

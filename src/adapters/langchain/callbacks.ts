@@ -1,8 +1,10 @@
 import { assertAdapterOptions } from '../../adapter/adapter-options.ts'
 import type { HookDispatcher } from '../../dispatcher/index.ts'
+import { setPlaceFinder } from '../../dispatcher/run/current.ts'
 import { errorMessage, HookspanError } from '../../internal/errors.ts'
 import { a, type Fields } from '../../internal/expect.ts'
 import { warnOfVersion } from '../peer-range.ts'
+import { placeInGraph } from './graph-place.ts'
 import { ToldRuns } from './told-runs.ts'
 
 export interface HookspanCallbacksOptions {
@@ -11,12 +13,23 @@ export interface HookspanCallbacksOptions {
   agentName?: string
 }
 
+type Handle = (...told: never[]) => Promise<void>
+
 /** A handler as LangChain takes it among `callbacks`. */
 export interface HookspanCallbacks {
   readonly name: string
   readonly awaitHandlers: boolean
   readonly raiseError: boolean
-  readonly [handle: `handle${string}`]: (...told: never[]) => void | Promise<void>
+  readonly handleChainStart: Handle
+  readonly handleChainEnd: Handle
+  readonly handleChainError: Handle
+  readonly handleChatModelStart: Handle
+  readonly handleLLMStart: Handle
+  readonly handleLLMEnd: Handle
+  readonly handleLLMError: Handle
+  readonly handleToolStart: Handle
+  readonly handleToolEnd: Handle
+  readonly handleToolError: Handle
 }
 
 const MEANT = new Set(['NOT_CAPABLE', 'RUN_DENIED'])
@@ -35,6 +48,7 @@ const FIELDS: Fields<HookspanCallbacksOptions> = { dispatcher: a.value, agentNam
 export function hookspanCallbacks(options: HookspanCallbacksOptions): HookspanCallbacks {
   assertAdapterOptions(options, FIELDS, 'hookspanCallbacks')
   warnOfVersion('@langchain/core')
+  setPlaceFinder(placeInGraph)
   const told = new ToldRuns(options)
   const quiet =
     <A extends unknown[]>(handle: (...args: A) => void | Promise<void>) =>
@@ -61,5 +75,5 @@ export function hookspanCallbacks(options: HookspanCallbacksOptions): HookspanCa
     handleToolStart: quiet(told.toolStart),
     handleToolEnd: quiet(told.toolEnd),
     handleToolError: quiet(told.toolError),
-  } as unknown as HookspanCallbacks
+  }
 }

@@ -9,6 +9,7 @@ import { warnOfVersion } from '../peer-range.ts'
 import { runWith, takeRunInit } from '../sdk-run/run-with.ts'
 import { AgentRun, goesOnWith, resumedWith, signalOf } from './agent-run.ts'
 import { LANGCHAIN_CAPABILITIES } from './capabilities.ts'
+import { outsideOfGraph } from './graph-place.ts'
 import type { LcHandler, LcModelRequest, LcRuntime, LcState, LcToolRequest } from './lang-chain.ts'
 import { plainMessages, textOf } from './messages.ts'
 import { callModel } from './model-call.ts'
@@ -157,16 +158,6 @@ class Runs {
     if (refusal !== undefined) throw refusal
     return undefined
   }
-}
-
-/** Where LangChain keeps what it runs, and with it the graph: what is made inside of it would hold that for as long as it lives. */
-const GRAPH_CONTEXT = Symbol.for('ls:tracing_async_local_storage')
-
-function outsideOfGraph<T>(make: () => T): T {
-  const context = (globalThis as { [GRAPH_CONTEXT]?: { run<R>(store: undefined, fn: () => R): R } })[
-    GRAPH_CONTEXT
-  ]
-  return context === undefined ? make() : context.run(undefined, make)
 }
 
 /** The graph that a node is of, within the outermost one: LangGraph names nodes by the graphs around them. */

@@ -1,4 +1,5 @@
 import type { HookDispatcher } from '../../dispatcher/index.ts'
+import { type CurrentPlace, currentPlace } from '../../dispatcher/run/current.ts'
 import { defined } from '../../internal/objects.ts'
 import type { SafeModelCall } from '../safe/model-call.ts'
 import type { SafeOperation } from '../safe/operation.ts'
@@ -24,8 +25,10 @@ export interface Root {
   readonly start: () => SafeOperation
   isRefused?: boolean
   waits: boolean
-  /** Ids of all runs below it. */
-  readonly ids: Set<string>
+  /** Ids of all runs below it, with that of the one above each. */
+  readonly ids: Map<string, string | undefined>
+  /** Where the code was that called it. */
+  readonly around: CurrentPlace | undefined
   /** The names of the nodes that have begun in it. */
   readonly nodes: Set<unknown>
   /** Our middleware tells all of it but its end. */
@@ -48,7 +51,10 @@ export interface ToldGraph {
 /** The runs that are going on, by LangChain's ids of them. */
 export class Going {
   readonly roots = new Map<string, Root>()
-  readonly models = new Map<string, SafeModelCall>()
+  readonly models = new Map<
+    string,
+    { readonly call: SafeModelCall; readonly parentRunId: string | undefined }
+  >()
   readonly tools = new Map<string, SafeToolCall>()
   /** Nodes at work, by what LangGraph and a node call them: the graphs they are of. */
   readonly nodes = new Map<unknown, { readonly graph: string; readonly node: string }>()
@@ -57,7 +63,7 @@ export class Going {
   below(runId: string, parentRunId: string | undefined, start: () => SafeOperation): Root {
     const above = parentRunId === undefined ? undefined : this.roots.get(parentRunId)
     const root = above ?? newRoot(start)
-    root.ids.add(runId)
+    root.ids.set(runId, parentRunId)
     this.roots.set(runId, root)
     return root
   }
@@ -73,7 +79,7 @@ export class Going {
     const root = roots.get(runId)
     roots.delete(runId)
     if (root === undefined || !isTop(root, runId)) return
-    for (const id of root.ids) roots.delete(id)
+    for (const id of root.ids.keys()) roots.delete(id)
     for (const node of root.nodes) nodes.delete(node)
     if (root.isRefused === true) return
     const how = howOf(root, ended)
@@ -85,6 +91,10 @@ export class Going {
 
 /** By dispatcher: what several handlers are told of is told once. */
 const all = new WeakMap<HookDispatcher, Going>()
+
+export function goingNow(dispatcher: HookDispatcher): Going | undefined {
+  return all.get(dispatcher)
+}
 
 export function goingOf(dispatcher: HookDispatcher): Going {
   const going = all.get(dispatcher) ?? new Going()
@@ -104,17 +114,23 @@ export function toldGraph(dispatcher: HookDispatcher, { configurable }: LcRuntim
     claim: (agent) => {
       const own: Root = isOutermost ? around : newRoot(around.start, graph, node)
       own.agent = agent
-      for (const id of own.ids) roots.set(id, own)
+      for (const id of own.ids.keys()) roots.set(id, own)
     },
   }
 }
 
 function newRoot(start: () => SafeOperation, ...ids: (string | undefined)[]): Root {
-  return { start, waits: false, ids: new Set(ids as string[]), nodes: new Set() }
+  return {
+    start,
+    waits: false,
+    ids: new Map(ids.map((id) => [id as string, undefined])),
+    around: currentPlace(),
+    nodes: new Set(),
+  }
 }
 
 export function isTop({ ids }: Root, runId: string | undefined): boolean {
-  return ids.values().next().value === runId
+  return ids.keys().next().value === runId
 }
 
 /** @throws HookspanError what refuses the run. */

@@ -88,7 +88,7 @@ export class ToldRuns {
     // The model tells how it was configured, and leaves its keys out.
     const server = configuredServer(known?.kwargs)
     const init = { model, provider, ...server, request: { ...request }, read: readReply }
-    this.#going.models.set(runId, operationOf(root).openLlmCall(init))
+    this.#going.models.set(runId, { call: operationOf(root).openLlmCall(init), parentRunId })
   }
 
   readonly chatStart = (
@@ -118,7 +118,7 @@ export class ToldRuns {
   readonly llmEnd = async (output: unknown, runId: string): Promise<void> => {
     const [[first] = []] = (asObject(output)?.generations ?? []) as { message?: unknown; text?: unknown }[][]
     const { models } = this.#going
-    const call = models.get(runId)
+    const { call } = models.get(runId) ?? {}
     models.delete(runId)
     await call?.settle(first?.message ?? { content: first?.text ?? '' })
     await this.#going.end(runId, {})
@@ -126,7 +126,7 @@ export class ToldRuns {
 
   readonly llmError = (error: unknown, runId: string): Promise<void> => {
     const { models } = this.#going
-    models.get(runId)?.fail(error)
+    models.get(runId)?.call.fail(error)
     models.delete(runId)
     return this.#going.end(runId, { error })
   }

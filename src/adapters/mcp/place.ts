@@ -20,7 +20,8 @@ export async function within<R>(
   more: { readonly traceparent?: string; readonly signal?: AbortSignal },
   make: (calls: SafeCalls) => Promise<R>,
 ): Promise<R> {
-  const calls = currentCalls() ?? (operation?.ended === false ? new SafeOperation(operation) : undefined)
+  const calls =
+    currentCalls(dispatcher) ?? (operation?.ended === false ? new SafeOperation(operation) : undefined)
   if (calls !== undefined) return make(calls)
   const own = startOperation(dispatcher, { ...defined({ agentName }), ...more })
   try {

@@ -1,18 +1,18 @@
-import { coreOf, parentFor } from '../../dispatcher/calls/call-maker.ts'
-import {
-  type CallAgentInit,
-  type CallMaker,
-  type CompactInit,
-  type CompactResult,
-  currentCalls as currentPlaceOfCalls,
-  type HumanInterventionInit,
-  type LlmCallInit,
-  type LlmFunction,
-  type ParentOperation,
-  type ToolCallInit,
-  type ToolFunction,
-  type ToolOutcome,
-  type ToolOutOfReach,
+import { callsHere, coreOf, parentFor } from '../../dispatcher/calls/call-maker.ts'
+import type {
+  CallAgentInit,
+  CallMaker,
+  CompactInit,
+  CompactResult,
+  HookDispatcher,
+  HumanInterventionInit,
+  LlmCallInit,
+  LlmFunction,
+  ParentOperation,
+  ToolCallInit,
+  ToolFunction,
+  ToolOutcome,
+  ToolOutOfReach,
 } from '../../dispatcher/index.ts'
 import { type AdapterInfo, assertCapable } from '../../dispatcher/run/capabilities.ts'
 import { Failures, Once } from './failures.ts'
@@ -124,8 +124,12 @@ export class SafeCalls {
   }
 }
 
-/** Makes calls from where the running code is. Undefined where no operation runs. */
-export function currentCalls(): SafeCalls | undefined {
-  const calls = currentPlaceOfCalls()
+/**
+ * Makes calls from where the running code is. Undefined where no operation runs.
+ *
+ * @param dispatcher of the adapter, where what it observes may run inside of another SDK's run.
+ */
+export function currentCalls(dispatcher?: HookDispatcher): SafeCalls | undefined {
+  const calls = callsHere(dispatcher)
   return calls && new SafeCalls(calls)
 }

@@ -63,7 +63,7 @@ export class SdkLoop {
   /** @throws HookspanError `NOT_CAPABLE`, `CALL_DENIED` where a gate refused the sub-agent. */
   static async begin(init: LoopInit): Promise<SdkLoop> {
     const { dispatcher, adapter, operation, signal, instruction, ...told } = init
-    const calls = currentCalls()
+    const calls = currentCalls(dispatcher)
     const { tool } = running.getStore() ?? {}
     const start = (more: OperationInit) =>
       startOperation(dispatcher, { ...defined({ ...told, signal, adapter }), ...more })

@@ -90,14 +90,15 @@ export class ObservedRun {
     this.#init = { ...said, ...given }
     this.#resumes = given?.resume?.openStep !== undefined
     this.#parked.promise.catch(() => {})
-    const place = given?.parent === undefined && given?.resume === undefined ? currentPlace() : undefined
+    const place =
+      given?.parent === undefined && given?.resume === undefined ? currentPlace(host.dispatcher) : undefined
     const isOwn = given?.parent !== undefined || given?.resume !== undefined
     const caller = isOwn ? undefined : above
     if (place === undefined && caller === undefined) {
       this.#op = startOperation(host.dispatcher, { ...this.#init, adapter: host.adapter })
       return
     }
-    const calls = place === undefined ? (caller as SafeCalls) : (currentCalls() as SafeCalls)
+    const calls = place === undefined ? (caller as SafeCalls) : (currentCalls(host.dispatcher) as SafeCalls)
     if (place !== undefined && (place.site.callKey === undefined || !isAgent)) {
       this.#within = calls
       this.#withinCore = place.core

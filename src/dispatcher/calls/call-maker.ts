@@ -162,6 +162,11 @@ export function parentFor(calls: CallMaker): ParentOperation {
  * runs.
  */
 export function currentCalls(): CallMaker | undefined {
-  const place = currentPlace()
+  return callsHere()
+}
+
+/** The same, also in a run of this dispatcher that its SDK takes along by itself. */
+export function callsHere(dispatcher?: object): CallMaker | undefined {
+  const place = currentPlace(dispatcher)
   return place && new CallMaker(place.core, place.site)
 }

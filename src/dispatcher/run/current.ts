@@ -59,9 +59,23 @@ class InnerSite implements CallSite {
   }
 }
 
-/** Undefined where no operation runs, and where the one that ran has ended. */
-export function currentPlace(): CurrentPlace | undefined {
-  const place = innermostPlace()
+/** Where the running code is in a run of this dispatcher that an adapter is told of, and can run nothing in. */
+type FindPlace = (dispatcher: object, around: CurrentPlace | undefined) => CurrentPlace | undefined
+
+let findPlace: FindPlace | undefined
+
+export function setPlaceFinder(find: FindPlace): void {
+  findPlace = find
+}
+
+/**
+ * Undefined where no operation runs, and where the one that ran has ended.
+ *
+ * @param dispatcher whose runs count, too, that their SDK takes along by itself.
+ */
+export function currentPlace(dispatcher?: object): CurrentPlace | undefined {
+  const own = innermostPlace()
+  const place = (dispatcher && findPlace?.(dispatcher, own)) ?? own
   return place === undefined || place.core.ended ? undefined : place
 }
 

@@ -1,0 +1,57 @@
+import type { HookDispatcher } from '../../dispatcher/index.ts'
+import { type CurrentPlace, currentPlace } from '../../dispatcher/run/current.ts'
+import { currentModelCall } from '../../dispatcher/run/live-calls.ts'
+import { asName, asObject } from '../../wire/reading.ts'
+import { goingNow } from './told-graphs.ts'
+
+/** Where LangChain keeps what it runs, and with it the graph. */
+const GRAPH_CONTEXT = Symbol.for('ls:tracing_async_local_storage')
+
+/** Where in it the config is that a node or a tool hands on. */
+const CHILD_CONFIG = Symbol.for('lc:child_config')
+
+interface GraphContext {
+  run<R>(store: undefined, fn: () => R): R
+  getStore?(): unknown
+}
+
+const graphContext = () => (globalThis as { [GRAPH_CONTEXT]?: GraphContext })[GRAPH_CONTEXT]
+
+/** What is made inside of a graph would hold it for as long as it lives. */
+export function outsideOfGraph<T>(make: () => T): T {
+  const context = graphContext()
+  return context === undefined ? make() : context.run(undefined, make)
+}
+
+/**
+ * Where the code of a node or of a tool is in a graph that callbacks tell: they are told, and can run nothing in its place.
+ * Undefined, too, where the code is in a place of its own since the graph has begun, which is the inner one.
+ */
+export function placeInGraph(dispatcher: object, around: CurrentPlace | undefined): CurrentPlace | undefined {
+  const going = goingNow(dispatcher as HookDispatcher)
+  if (going === undefined || going.roots.size === 0) return undefined
+  const { roots, models, tools } = going
+  const runId = runHere()
+  const root = roots.get(runId)
+  if (root?.op === undefined || root.agent !== undefined || root.around !== around) return undefined
+  const { op } = root
+  // The client of a model that is asked here: LangChain has told of that itself.
+  const asked = [...models.values()].find(({ parentRunId }) => parentRunId === runId)
+  if (asked !== undefined) {
+    const place = op.run(() => currentPlace())
+    const modelCall = asked.call.run(() => currentModelCall())
+    return place && modelCall && { ...place, modelCall }
+  }
+  for (let id: string | undefined = runId; id !== undefined; id = root.ids.get(id)) {
+    const tool = tools.get(id)
+    if (tool !== undefined) return tool.enter(() => currentPlace())
+  }
+  return op.run(() => currentPlace())
+}
+
+/** LangChain's id of the run that the running code is of. */
+function runHere(): string {
+  const { extra } = asObject(graphContext()?.getStore?.()) ?? {}
+  const { callbacks } = asObject((extra as { [CHILD_CONFIG]?: unknown } | undefined)?.[CHILD_CONFIG]) ?? {}
+  return asName(asObject(callbacks)?._parentRunId) ?? ''
+}
