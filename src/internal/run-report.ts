@@ -15,3 +15,6 @@ export const GUARDED = 'guarded'
 
 /** A run was seen, or the program's own dispatcher has it: what is attached is not merely loaded. */
 export const RUN_SEEN = 'run seen'
+
+/** Written by `hookspan run` itself: what it was to show runs in could not be started. */
+export const NO_VIEWER = 'no viewer'

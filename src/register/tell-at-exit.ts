@@ -1,4 +1,6 @@
+import { readFileSync } from 'node:fs'
 import { isMainThread } from 'node:worker_threads'
+import { NO_VIEWER, RUN_REPORT } from '../internal/run-report.ts'
 import type { RunBounds } from './run-bounds.ts'
 import { tell } from './tell.ts'
 import type { FirstRunTracing } from './trace-first-run.ts'
@@ -17,9 +19,11 @@ export function tellAtExit(of: { readonly bounds: RunBounds; readonly tracing: F
     const sent = tracing.tracing?.tracesUrl
     const look =
       where !== undefined && traceId !== undefined && sent?.startsWith(where)
-        ? show === undefined
-          ? `${where}/run/${traceId}`
-          : `${show} ${traceId}`
+        ? hasNoViewer()
+          ? 'kept nowhere, as no viewer could be started'
+          : show === undefined
+            ? `${where}/run/${traceId}`
+            : `${show} ${traceId}`
         : sent === undefined
           ? Number.parseInt(flags ?? '0', 16) % 2 === 1
             ? 'traced by the OpenTelemetry SDK of the program'
@@ -27,4 +31,15 @@ export function tellAtExit(of: { readonly bounds: RunBounds; readonly tracing: F
           : `sent to ${sent}`
     tell(`${runs === 1 ? '1 run' : `${runs} runs, the last`}: ${look}`)
   })
+}
+
+/** Known once the program runs. */
+function hasNoViewer(): boolean {
+  try {
+    return readFileSync(process.env[RUN_REPORT] ?? '', 'utf8')
+      .split('\n')
+      .includes(NO_VIEWER)
+  } catch {
+    return false
+  }
 }

@@ -533,6 +533,16 @@ describe('hookspan run', () => {
     expect(shown.stdout).toContain('Where is order 7?')
   })
 
+  it('names no command for a run that no viewer has', async () => {
+    const port = await freePort()
+    const given = ['run', '--db', '/dev/null/runs.db', '--', process.execPath, program('chat.cjs')]
+    const endpoint = { OTEL_EXPORTER_OTLP_ENDPOINT: `http://127.0.0.1:${port}` }
+    const { stdout, stderr } = await runCli(given, { env: { ...env, ...endpoint } })
+    expect(stdout).toBe('It is on its way.\n')
+    expect(stderr).toContain('hookspan: 1 run: kept nowhere, as no viewer could be started\n')
+    expect(stderr).not.toContain('npx hookspan')
+  })
+
   it.each(['a viewer that listens already', '--keep'])(
     'leads to the run in the page of one that stays: %s',
     async (which) => {

@@ -1,9 +1,17 @@
 import { type ChildProcess, spawn } from 'node:child_process'
-import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { appendFileSync, existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { constants, tmpdir } from 'node:os'
 import { basename, dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { GUARDED, LOADED, REFUSED, RUN_REPORT, RUN_SEEN, UNTRACED } from '../../internal/run-report.ts'
+import {
+  GUARDED,
+  LOADED,
+  NO_VIEWER,
+  REFUSED,
+  RUN_REPORT,
+  RUN_SEEN,
+  UNTRACED,
+} from '../../internal/run-report.ts'
 import { findViewer, type RunFlags, type ViewerInUse } from './viewer-in-use.ts'
 
 const SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP', 'SIGUSR2'] as const
@@ -40,6 +48,7 @@ export async function runProgram(
     const end = ended(child, command)
     const { now, later } = await viewer.start()
     tell(now)
+    if (later === '' && report !== undefined) appendFileSync(report, `${NO_VIEWER}\n`)
     const { code, signal } = await end
     if (report !== undefined) tellEnd(later, report)
     else if (later !== '') tell(later)
@@ -118,6 +127,7 @@ function tellEnd(where: string, report: string): void {
   const isUntraced = reported.delete(UNTRACED)
   const isGuarded = reported.delete(GUARDED)
   const hasRun = reported.delete(RUN_SEEN)
+  reported.delete(NO_VIEWER)
   // The last word is that of the process, which says why.
   if (reported.delete(REFUSED) && reported.size === 0) return
   if (!reported.delete(LOADED)) {
