@@ -26,17 +26,19 @@ const PLACES: readonly (readonly string[])[] = [
 ]
 
 /**
- * Host and port that a model calls, as far as it says so; nothing where it does not. Reads the model and calls at most the
- * function by which providers of the AI SDK make their address.
+ * Who is called, with the host and the port as far as the model says so. What its SDK calls `openai` may be any server that
+ * speaks like it, and its host tells whose. Reads the model and calls at most the function by which providers of the AI SDK make
+ * their address.
  */
-export function configuredServer(model: unknown): Pick<ModelServer, 'serverAddress' | 'serverPort'> {
+export function configuredServer(model: unknown, provider: string): ModelServer {
   for (const path of PLACES) {
     const address = addressAt(model, path)
     if (address === undefined) continue
-    const { serverAddress, serverPort } = modelServer(address)
-    if (serverAddress !== undefined && serverPort !== undefined) return { serverAddress, serverPort }
+    const server = modelServer(address)
+    if (server.serverAddress !== undefined)
+      return { ...server, provider: provider === 'openai' ? server.provider : provider }
   }
-  return {}
+  return { provider }
 }
 
 function addressAt(model: unknown, path: readonly string[]): string | undefined {

@@ -40,6 +40,21 @@ describe('installedPrices', () => {
     }
   })
 
+  it("prices models of Vercel's gateway as whose they are", () => {
+    const price = installedPrices()
+    const usage = { inputTokens: 1_000, outputTokens: 100 }
+    const models = [
+      ['openai', 'gpt-4o-mini'],
+      ['anthropic', 'claude-sonnet-4.5'],
+      ['google', 'gemini-2.5-flash'],
+    ] as const
+    for (const [provider, model] of models) {
+      const costUsd = price?.({ provider: 'gateway', model: `${provider}/${model}`, usage })
+      expect(costUsd).toBeCloseTo(price?.({ provider, model, usage }) as number, 12)
+    }
+    expect(price?.({ provider: 'gateway', model: 'gpt-4o-mini', usage })).toBeUndefined()
+  })
+
   it('gives no price for more cached tokens than tokens, also of a model it has priced before', () => {
     const price = installedPrices()
     const usage = { inputTokens: 10, outputTokens: 1, cachedInputTokens: 11 }

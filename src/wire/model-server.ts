@@ -12,6 +12,7 @@ const BY_HOST: readonly (readonly [RegExp, string])[] = [
   [/(^|\.)cerebras\.ai$/, 'cerebras'],
   [/(^|\.)cohere\.(com|ai)$/, 'cohere'],
   [/(^|\.)deepseek\.com$/, 'deepseek'],
+  [/(^|\.)fireworks\.ai$/, 'fireworks'],
   [/(^|\.)groq\.com$/, 'groq'],
   [/(^|\.)huggingface\.(co|cloud)$/, 'huggingface'],
   [/\.ml\.cloud\.ibm\.com$/, 'ibm.watsonx.ai'],
@@ -20,6 +21,8 @@ const BY_HOST: readonly (readonly [RegExp, string])[] = [
   [/(^|\.)openrouter\.ai$/, 'openrouter'],
   [/(^|\.)perplexity\.ai$/, 'perplexity'],
   [/(^|\.)together\.(ai|xyz)$/, 'together'],
+  // As it is named by the AI SDK, whose it is.
+  [/^ai-gateway\.vercel\.sh$/, 'gateway'],
   [/(^|\.)x\.ai$/, 'x_ai'],
   [/(^|\.)(z\.ai|bigmodel\.cn)$/, 'zai'],
   [/^generativelanguage\.googleapis\.com$/, 'gcp.gemini'],

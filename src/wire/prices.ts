@@ -69,10 +69,11 @@ function pricesOf({ calcPrice }: GenaiPrices): InstalledPrices {
         cache_write_tokens: usage.cacheCreationInputTokens,
       }),
     }
+    const { vendor, name } = soldBy(provider, model)
     try {
-      const price = calcPrice(counts, model, {
+      const price = calcPrice(counts, name, {
         // Without one the library goes by the model's name.
-        ...(provider !== '' && { providerId: LIBRARY_NAMES[provider] ?? provider }),
+        ...(vendor !== '' && { providerId: LIBRARY_NAMES[vendor] ?? vendor }),
         ...(atMs !== undefined && { timestamp: new Date(atMs) }),
       })
       const found = price && flatPrices(price)
@@ -83,6 +84,12 @@ function pricesOf({ calcPrice }: GenaiPrices): InstalledPrices {
       return undefined
     }
   }
+}
+
+/** Vercel's gateway, by which the AI SDK asks models that are named by a text, takes the prices of whose the model is. */
+function soldBy(provider: string, model: string): { vendor: string; name: string } {
+  const [, vendor, name] = (provider === 'gateway' && /^([^/]+)\/(.+)$/.exec(model)) || []
+  return vendor === undefined || name === undefined ? { vendor: provider, name: model } : { vendor, name }
 }
 
 const MOST_KNOWN = 1_000

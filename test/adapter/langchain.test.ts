@@ -589,14 +589,20 @@ it('names the model behind one that LangChain itself makes of a text', async () 
 })
 
 it.each([
-  ['ollama', 'ollama'],
-  ['amazon_bedrock', 'aws.bedrock'],
-  ['google_genai', 'gcp.gemini'],
+  ['ollama', 'ollama', 'ollama'],
+  ['amazon_bedrock', 'chat_bedrock_converse', 'aws.bedrock'],
+  ['google_genai', 'google', 'gcp.gemini'],
+  ['google_vertexai', 'google', 'gcp.vertex_ai'],
+  ['openai', 'deepseek', 'deepseek'],
+  ['xai', 'xai', 'x_ai'],
 ])(
-  'says whose model it is, in an agent and in a graph, in the words of the conventions: %s',
-  async (own, known) => {
+  'says whose model it is, in an agent and in a graph, in the words of the conventions: %s, %s',
+  async (own, folder, known) => {
     const model = () =>
-      Object.assign(fakeModel().respond(new AIMessage('hi')), { getLsParams: () => ({ ls_provider: own }) })
+      Object.assign(fakeModel().respond(new AIMessage('hi')), {
+        getLsParams: () => ({ ls_provider: own }),
+        lc_namespace: ['langchain', 'chat_models', folder],
+      })
     const { dispatcher, events } = dispatcherWith()
     await createAgent({ model: model(), tools: [], middleware: [hookspanMiddleware({ dispatcher })] }).invoke(
       hi(),

@@ -7,7 +7,9 @@ import { observeAISDK } from 'hookspan/ai-sdk'
 import { hookspanCallbacks, hookspanMiddleware } from 'hookspan/langchain'
 import { createAgent } from 'langchain'
 import { describe, expect, it } from 'vitest'
+import { providerName } from '../../src/adapters/ai-sdk/provider-name.ts'
 import { configuredServer } from '../../src/adapters/configured-server.ts'
+import { modelServer } from '../../src/wire/model-server.ts'
 import { traced } from '../support/span-tree.ts'
 
 /** Where the one call of a model went, as its span says. */
@@ -103,5 +105,18 @@ it.each<[string, unknown, string | undefined, number | undefined]>([
   ],
   ['a name', 'openai:gpt-x', undefined, undefined],
 ])('reads %s', (_what, model, serverAddress, serverPort) => {
-  expect(configuredServer(model)).toEqual(serverAddress === undefined ? {} : { serverAddress, serverPort })
+  const server = serverAddress === undefined ? {} : { serverAddress, serverPort }
+  expect(configuredServer(model, 'openai')).toEqual({ provider: 'openai', ...server })
+})
+
+it('names whose server it is where the SDK says only that it speaks like OpenAI', () => {
+  const model = { config: { baseURL: 'https://openrouter.ai/api/v1' } }
+  expect(configuredServer(model, 'openai')).toMatchObject({ provider: 'openrouter' })
+  expect(configuredServer(model, 'mine')).toMatchObject({ provider: 'mine' })
+})
+
+it('calls a provider of the AI SDK as the clients of others call it', () => {
+  expect(providerName('togetherai.chat')).toBe(modelServer('https://api.together.xyz/v1').provider)
+  expect(providerName('xai.responses')).toBe(modelServer('https://api.x.ai/v1').provider)
+  expect(providerName('gateway')).toBe(modelServer('https://ai-gateway.vercel.sh/v1').provider)
 })

@@ -95,8 +95,7 @@ class ObservedModel {
     const asked = Object.entries(options).filter(([key, value]) => !OURS.has(key) && value !== undefined)
     return {
       model: typeof modelId === 'string' && modelId !== '' ? modelId : 'unknown',
-      provider: providerName(provider),
-      ...configuredServer(this.#model),
+      ...configuredServer(this.#model, providerName(provider)),
       request: { modelId, ...Object.fromEntries(asked) },
     }
   }

@@ -9,6 +9,7 @@ const NAMES: readonly (readonly [RegExp, string])[] = [
   [/^mistral/, 'mistral_ai'],
   [/^xai/, 'x_ai'],
   [/^moonshot/, 'moonshot_ai'],
+  [/^together/, 'together'],
 ]
 
 /** @param provider as models say it: `openai.chat`, `anthropic.messages`, `google.generative-ai`, ... */

@@ -38,8 +38,7 @@ export async function callModel(
     const model = chosenBy(request.model)
     const init = {
       model: nameOf(model),
-      provider: providerOf(model),
-      ...configuredServer(model),
+      ...configuredServer(model, providerOf(model)),
       request: asked,
       read: readReply,
       standIn: (message: LlmResponse, given?: unknown): unknown => changedReply(classes, message, given),
@@ -176,18 +175,20 @@ function nameOf(model: unknown): string {
   return (name as string | undefined) ?? _llmType?.call(model) ?? 'unknown'
 }
 
-/** By the package that the model is of (`langchain_anthropic`, `@langchain/google-genai`, ...), else as LangChain calls it. */
+/** By what LangChain says, and the package that the model is of (`langchain_anthropic`, `@langchain/google-genai`, ...). */
 function providerOf(model: unknown): string {
-  const { lc_namespace, _llmType, getLsParams } = (model ?? {}) as ModelLike
-  const from = [
-    typeof model === 'string' ? model.split(':')[0] : '',
-    ...(lc_namespace ?? []),
-    _llmType?.call(model),
-  ]
-  const known = providerNamed(from.join(' '))
-  if (known !== undefined) return known
-  const own = asName(getLsParams?.call(model, {})?.ls_provider) ?? 'unknown'
-  return providerNamed(own) ?? own
+  const { lc_namespace = [], _llmType } = (model ?? {}) as ModelLike
+  const named = typeof model === 'string' ? model.split(':')[0] : ''
+  return providerNamed(ownProvider(model), named, ...lc_namespace, _llmType?.call(model))
+}
+
+/** Asked without the options of a call, which a model may count on. */
+function ownProvider(model: unknown): string | undefined {
+  try {
+    return asName((model as ModelLike | undefined)?.getLsParams?.({})?.ls_provider)
+  } catch {
+    return undefined
+  }
 }
 
 /** A summary stands where messages of the last request stood. It is over when it is noticed. */

@@ -1,11 +1,12 @@
-/** In the conventions' words, whom a name of LangChain's means; undefined where they have none for it. */
-export function providerNamed(from: string): string | undefined {
-  return PROVIDERS.find(([word]) => word.test(from.toLowerCase()))?.[1]
+/** Whose model it is in the conventions' words, or else as LangChain names it (`ls_provider`), by that and what else says so. */
+export function providerNamed(own: string | undefined, ...more: readonly unknown[]): string {
+  const said = [own, ...more].join(' ').toLowerCase()
+  return PROVIDERS.find(([word]) => word.test(said))?.[1] ?? own ?? 'unknown'
 }
 
+/** Models of others are made out of OpenAI's, and of what is Vertex' LangChain says Google, too. */
 const PROVIDERS: readonly (readonly [RegExp, string])[] = [
   [/azure/, 'azure.ai.openai'],
-  [/openai/, 'openai'],
   [/anthropic/, 'anthropic'],
   [/vertex/, 'gcp.vertex_ai'],
   [/google|gemini/, 'gcp.gemini'],
@@ -14,4 +15,6 @@ const PROVIDERS: readonly (readonly [RegExp, string])[] = [
   [/groq/, 'groq'],
   [/cohere/, 'cohere'],
   [/deepseek/, 'deepseek'],
+  [/\bxai\b/, 'x_ai'],
+  [/openai/, 'openai'],
 ]

@@ -78,16 +78,14 @@ export class ToldRuns {
   ): void {
     const { ls_model_name, ls_provider } = asObject(metadata) ?? {}
     const known = asObject(about)
-    const id = Array.isArray(known?.id) ? known.id.at(-1) : undefined
-    const model = asName(ls_model_name) ?? asName(known?.name) ?? asName(id) ?? 'unknown'
+    const id: readonly unknown[] = Array.isArray(known?.id) ? known.id : []
+    const model = asName(ls_model_name) ?? asName(known?.name) ?? asName(id.at(-1)) ?? 'unknown'
     if (this.#going.models.has(runId)) return
     const root = this.#below(runId, parentRunId, model, undefined)
     if (root.agent !== undefined) return
-    const named = asName(ls_provider) ?? 'unknown'
-    const provider = providerNamed(named) ?? named
     // The model tells how it was configured, and leaves its keys out.
-    const server = configuredServer(known?.kwargs)
-    const init = { model, provider, ...server, request: { ...request }, read: readReply }
+    const server = configuredServer(known?.kwargs, providerNamed(asName(ls_provider), ...id))
+    const init = { model, ...server, request: { ...request }, read: readReply }
     this.#going.models.set(runId, { call: operationOf(root).openLlmCall(init), parentRunId })
   }
 
