@@ -69,7 +69,7 @@ function pricesOf({ calcPrice }: GenaiPrices): InstalledPrices {
         cache_write_tokens: usage.cacheCreationInputTokens,
       }),
     }
-    const { vendor, name } = soldBy(provider, model)
+    const [, vendor = provider, name = model] = (provider === 'gateway' && OF_GATEWAY.exec(model)) || []
     try {
       const price = calcPrice(counts, name, {
         // Without one the library goes by the model's name.
@@ -87,10 +87,7 @@ function pricesOf({ calcPrice }: GenaiPrices): InstalledPrices {
 }
 
 /** Vercel's gateway, by which the AI SDK asks models that are named by a text, takes the prices of whose the model is. */
-function soldBy(provider: string, model: string): { vendor: string; name: string } {
-  const [, vendor, name] = (provider === 'gateway' && /^([^/]+)\/(.+)$/.exec(model)) || []
-  return vendor === undefined || name === undefined ? { vendor: provider, name: model } : { vendor, name }
-}
+const OF_GATEWAY = /^([^/]+)\/(.+)$/
 
 const MOST_KNOWN = 1_000
 /** The library's prices may be updated while a process runs. */
