@@ -12,8 +12,6 @@ export interface RedisClient {
   /** Commands of what it gives are taken back where they were not sent by then. */
   withAbortSignal?(signal: AbortSignal): RedisClient
   eval(script: string, options: { keys: string[]; arguments: string[] }): Promise<unknown>
-  hGetAll(key: string): Promise<Record<string, string>>
-  zRange(key: string, from: number, to: number): Promise<string[]>
   publish(channel: string, message: string): Promise<unknown>
   subscribe(channel: string, listener: (message: string) => void): Promise<unknown>
   unsubscribe(channel: string): Promise<unknown>
@@ -38,7 +36,7 @@ const isRedis = ({ protocol }: URL) => protocol === 'redis:' || protocol === 're
 export const REDIS_PLACE: Fields<RedisPlace> = {
   url: secret(REDIS_URL),
   // Those of `ioredis` have other names, and take other arguments.
-  client: a.with('connect', 'duplicate', 'eval', 'hGetAll', 'zRange'),
+  client: a.with('connect', 'duplicate', 'eval', 'destroy'),
 }
 
 /** Milliseconds that a connection may take: a client tries again for ever, whatever is wrong, and tells only who listens. */

@@ -3,7 +3,7 @@ import { a, assertFields } from '../internal/expect.ts'
 import { safeStringify } from '../internal/json.ts'
 import { defined } from '../internal/objects.ts'
 import { notAnswered } from './memory-store.ts'
-import { REDIS_PLACE, type RedisClient, type RedisPlace, RedisPool } from './redis-client.ts'
+import { REDIS_PLACE, type RedisPlace, RedisPool } from './redis-client.ts'
 import { RedisLeases } from './redis-leases.ts'
 import {
   type ApprovalRecord,
@@ -25,7 +25,11 @@ export interface RedisStoreOptions extends RedisPlace, Retention {
   prefix?: string
 }
 
-/** Each step is one script. */
+/** Each step is one script, and so is what only reads: a client of a cluster may ask a replica for that, which is behind. */
+const GET = `return redis.call('HGETALL', KEYS[1])`
+
+const PAGE_OF = `return redis.call('ZRANGE', KEYS[1], ARGV[1], ARGV[2])`
+
 const ADD = `
   if redis.call('HSETNX', KEYS[1], 'request', ARGV[1]) == 1 then
     redis.call('HSET', KEYS[1], 'status', 'pending', 'expiresAt', ARGV[2])
@@ -144,6 +148,8 @@ export function redisStore(options: RedisStoreOptions): ApprovalStore {
   const leases = new RedisLeases(LEASE_MS)
   const run = async (script: string, keys: string[], args: string[], withinMs?: number): Promise<Fields> =>
     fieldsOf(await pool.eval(script, keys, args, withinMs))
+  const idsIn = async (list: string, from: number) =>
+    (await pool.eval(PAGE_OF, [list], [String(from), String(from + PAGE - 1)])) as string[]
   let sweptAt = Number.NEGATIVE_INFINITY
   let sweptTo = 0
   /** Redis forgets what is over by itself, but for its place in the list. Nobody waits for it. */
@@ -151,8 +157,7 @@ export function redisStore(options: RedisStoreOptions): ApprovalStore {
     if (kept === '' || performance.now() - sweptAt < Math.min(keepMs, SWEEP_MS)) return
     sweptAt = performance.now()
     const oldest = async () => {
-      const client = await pool.client()
-      const ids = await client.zRange(over, sweptTo, sweptTo + PAGE - 1)
+      const ids = await idsIn(over, sweptTo)
       await Promise.all(ids.map((one) => run(MOVE, [keyOf(one), over, over], [one])))
       sweptTo = ids.length < PAGE ? 0 : sweptTo + PAGE
     }
@@ -173,14 +178,11 @@ export function redisStore(options: RedisStoreOptions): ApprovalStore {
     const record = listedOf(id, fields)
     return record && { record, closed: fields.closed === '1' }
   }
-  const get = async (client: RedisClient, id: string): Promise<Fields> => ({
-    ...(await client.hGetAll(keyOf(id))),
-  })
   /** Of one list, oldest first, a page after the other. */
-  const recordsIn = async function* (client: RedisClient, list: string) {
+  const recordsIn = async function* (list: string) {
     for (let from = 0; ; from += PAGE) {
-      const ids = await client.zRange(list, from, from + PAGE - 1)
-      const records = await Promise.all(ids.map(async (id) => listedOf(id, await get(client, id))))
+      const ids = await idsIn(list, from)
+      const records = await Promise.all(ids.map(async (id) => listedOf(id, await run(GET, [keyOf(id)], []))))
       const here = records.filter((record) => record && (list === over || record.status === 'pending'))
       if (list === open && here.length < ids.length) {
         const moved = ids.filter((_, i) => !here.includes(records[i]))
@@ -200,15 +202,14 @@ export function redisStore(options: RedisStoreOptions): ApprovalStore {
       return recordOf(id, await run(ADD, [keyOf(id), open], args)) as ApprovalRecord
     },
     async get(id) {
-      return recordOf(id, await get(await pool.client(), id))
+      return recordOf(id, await run(GET, [keyOf(id)], []))
     },
     async list({ status, rootOperationId, limit = 100 } = {}, now = undefined) {
-      const client = await pool.client()
       const most = Math.trunc(limit)
       const found: ApprovalRecord[] = []
       for (const list of status === 'pending' ? [open] : [open, over]) {
         let here = 0
-        for await (const kept of recordsIn(client, list)) {
+        for await (const kept of recordsIn(list)) {
           const record = asOf(kept, now)
           if (status !== undefined && record.status !== status) continue
           if (rootOperationId !== undefined && record.request.rootOperationId !== rootOperationId) continue

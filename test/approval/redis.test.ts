@@ -106,6 +106,26 @@ describe.skipIf(clusterUrl === undefined)('a cluster', () => {
     expect(await unfinishedRuns(checkpoint)).toEqual([])
   })
 
+  it('is asked where what was written is, and not a replica that is behind', async () => {
+    const cluster = client()
+    const { approvals, call } = desk({
+      store: redisStore({
+        client: new Proxy(cluster, {
+          // What a client of a cluster sends to replicas with `useReplicas`.
+          get: (own, name) =>
+            ['hGetAll', 'zRange', 'hGet'].includes(String(name))
+              ? async () => []
+              : Reflect.get(own, name, own),
+        }),
+        prefix: `{${crypto.randomUUID()}}:`,
+      }),
+    })
+    onTestFinished(() => approvals.close())
+    const outcome = call()
+    await approvals.respond((await pending(approvals)).id, { decision: 'approve' })
+    expect(await outcome).toMatchObject({ state: 'completed' })
+  })
+
   it('without one is told what is missing', async () => {
     const { approvals, call } = desk({ store: redisStore({ url: clusterUrl as string }) })
     onTestFinished(() => approvals.close())
@@ -116,7 +136,7 @@ describe.skipIf(clusterUrl === undefined)('a cluster', () => {
 
 it.each([redisStore, redisCheckpoints])('refuses a client of another package (%o)', (make) => {
   const ioredis = { connect() {}, duplicate() {}, eval() {}, hgetall() {}, zrange() {} }
-  expect(() => make({ client: ioredis as never })).toThrow(/`client`.*hGetAll/)
+  expect(() => make({ client: ioredis as never })).toThrow(/`client`.*destroy/)
 })
 
 it.skipIf(url === undefined)(

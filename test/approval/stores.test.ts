@@ -263,16 +263,17 @@ it.skipIf(url === undefined)('redisStore reads no request that was closed to lis
     await store.add(request(`r-${i}`, { requestedAt: i }))
     if (i > 0) await store.answer(`r-${i}`, { decision: 'approve' }, Date.now())
   }
-  const reads = vi.spyOn(client, 'hGetAll')
+  const asked = vi.spyOn(client, 'eval')
+  const reads = () => asked.mock.calls.filter(([script]) => /^return .*HGETALL/.test(String(script))).length
   expect(await store.list({ status: 'pending' })).toHaveLength(1)
-  expect(reads).toHaveBeenCalledTimes(1)
+  expect(reads()).toBe(1)
   // As a version did which kept one list of all.
   await store.add(request('left', { requestedAt: 1_000 }))
   await client.hSet(`${prefix}approval:left`, { status: 'cancelled', closedAt: '1' })
   for (const times of [2, 1]) {
-    reads.mockClear()
+    asked.mockClear()
     expect(await store.list({ status: 'pending' })).toHaveLength(1)
-    expect(reads).toHaveBeenCalledTimes(times)
+    expect(reads()).toBe(times)
   }
   expect(await store.list({ status: 'cancelled' })).toHaveLength(1)
   expect(await store.list({ limit: 1_000 })).toHaveLength(301)

@@ -55,8 +55,6 @@ describe.each<[string, () => never | Promise<never>]>([
       },
       destroy: () => {},
       eval: async () => {},
-      hGetAll: async () => ({}),
-      zRange: async () => [],
       publish: async () => {},
     }
     const channel = redisChannel({ client: client as never, secret: 's'.repeat(32), onRefused: fails })
