@@ -3,6 +3,7 @@ import { fakeModel } from '@langchain/core/testing'
 import {
   Annotation,
   Command,
+  entrypoint,
   interrupt,
   MemorySaver,
   MessagesAnnotation,
@@ -16,7 +17,7 @@ import { createAgent, humanInTheLoopMiddleware, tool } from 'langchain'
 import { expect, it } from 'vitest'
 import { z } from 'zod'
 import { activityTree } from '../support/activity-tree.ts'
-import { dispatcherWith } from '../support/told-events.ts'
+import { dispatcherWith, find, findAll } from '../support/told-events.ts'
 
 const search = tool(({ q }) => `found ${q}`, {
   name: 'search',
@@ -196,7 +197,7 @@ it.each(['middleware', 'tool'])('a sub-agent whose %s asks a human is interrupte
   ])
 })
 
-it('a bare graph whose node asks a human waits, and is not told as done', async () => {
+it('a bare graph whose node asks a human waits, and goes on as itself', async () => {
   const { dispatcher, events } = dispatcherWith()
   const graph = new StateGraph(MessagesAnnotation)
     .addNode('ask', () => ({ messages: [new HumanMessage(interrupt('Really?'))] }))
@@ -213,5 +214,41 @@ it('a bare graph whose node asks a human waits, and is not told as done', async 
   expect(dispatcher.stats().operations).toBe(0)
   await graph.invoke(new Command({ resume: 'Yes.' }), config)
   await dispatcher.drain()
-  expect(ends()).toMatchObject([{ hookType: 'onComplete', reason: 'done' }])
+  const { operationId } = find(events, 'onStart') ?? {}
+  expect(ends()).toMatchObject([{ hookType: 'onComplete', reason: 'done', content: 'Yes.', operationId }])
+  expect(findAll(events, 'onStart')).toHaveLength(1)
+})
+
+it('an answer goes on with the run of its own thread, and what begins anew is another run', async () => {
+  const { dispatcher, events } = dispatcherWith()
+  const asks = entrypoint({ name: 'asks', checkpointer: new MemorySaver() }, async (who: string) => {
+    return `${who}: ${interrupt('Really?')}`
+  })
+  const on = (thread_id: string) => ({
+    configurable: { thread_id },
+    callbacks: [hookspanCallbacks({ dispatcher }) as never],
+  })
+  await asks.invoke('ann', on('ann'))
+  await asks.invoke('bob', on('bob'))
+  await asks.invoke('cem', on('cem'))
+  expect(await asks.invoke(new Command({ resume: 'yes' }) as never, on('ann'))).toBe('ann: yes')
+  expect(await asks.invoke(new Command({ resume: 'no' }) as never, on('bob'))).toBe('bob: no')
+  await asks.invoke('dan', on('cem'))
+  await asks.invoke(new Command({ resume: 'yes' }) as never, on('cem'))
+  await dispatcher.drain()
+  const ids = findAll(events, 'onStart').map(({ operationId }) => operationId)
+  expect(ids).toHaveLength(4)
+  const ended = findAll(events, 'onComplete').map(({ operationId }) => operationId)
+  expect(ended).toEqual([ids[0], ids[1], ids[3]])
+})
+
+it('a bare graph without a last message is over', async () => {
+  const { dispatcher, events } = dispatcherWith()
+  const graph = new StateGraph(MessagesAnnotation)
+    .addNode('nothing', () => ({}))
+    .addEdge(START, 'nothing')
+    .compile()
+  await graph.invoke({ messages: [] }, { callbacks: [hookspanCallbacks({ dispatcher }) as never] })
+  await dispatcher.drain()
+  expect(findAll(events, 'onComplete')).toMatchObject([{ reason: 'done' }])
 })

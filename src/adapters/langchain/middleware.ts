@@ -13,7 +13,7 @@ import { outsideOfGraph } from './graph-place.ts'
 import type { LcHandler, LcModelRequest, LcRuntime, LcState, LcToolRequest } from './lang-chain.ts'
 import { plainMessages, textOf } from './messages.ts'
 import { callModel } from './model-call.ts'
-import { OURS, toldGraph } from './told-graphs.ts'
+import { keep, MAX_THREADS, OURS, toldGraph } from './told-graphs.ts'
 import { callTool } from './tool-call.ts'
 
 export interface HookspanMiddlewareOptions {
@@ -52,9 +52,6 @@ export function hookspanMiddleware(options: HookspanMiddlewareOptions): Hookspan
     afterAgent: (state: LcState, runtime: LcRuntime) => runs.end(state, runtime),
   } as unknown as AgentMiddleware
 }
-
-/** How many threads may be waiting for an answer to a question of somebody else. */
-const MAX_THREADS = 1_000
 
 class Runs {
   readonly #options: HookspanMiddlewareOptions
@@ -170,12 +167,6 @@ function graphOf({ configurable }: LcRuntime): string {
 function threadOf(runtime: LcRuntime): string | undefined {
   const { thread_id } = runtime.configurable ?? {}
   return typeof thread_id === 'string' ? `${graphOf(runtime)} ${thread_id}` : undefined
-}
-
-function keep(parked: Map<string, ParkedOperation>, thread: string, run: ParkedOperation): void {
-  const [oldest] = parked.size >= MAX_THREADS ? parked.keys() : []
-  if (oldest !== undefined) parked.delete(oldest)
-  parked.set(thread, run)
 }
 
 /** What the gates made of the input, where it can be said to the agent. */

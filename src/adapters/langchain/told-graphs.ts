@@ -1,4 +1,4 @@
-import type { HookDispatcher } from '../../dispatcher/index.ts'
+import type { HookDispatcher, ParkedOperation } from '../../dispatcher/index.ts'
 import { type CurrentPlace, currentPlace } from '../../dispatcher/run/current.ts'
 import { defined } from '../../internal/objects.ts'
 import type { SafeModelCall } from '../safe/model-call.ts'
@@ -25,6 +25,8 @@ export interface Root {
   readonly start: () => SafeOperation
   isRefused?: boolean
   waits: boolean
+  /** Where LangGraph keeps its state, if it does. */
+  thread?: string | undefined
   /** Ids of all runs below it, with that of the one above each. */
   readonly ids: Map<string, string | undefined>
   /** Where the code was that called it. */
@@ -56,6 +58,8 @@ export class Going {
     { readonly call: SafeModelCall; readonly parentRunId: string | undefined }
   >()
   readonly tools = new Map<string, SafeToolCall>()
+  /** What continues the runs of graphs that somebody is asked in, by their threads. */
+  readonly #parked = new Map<string, ParkedOperation>()
   /** Nodes at work, by what LangGraph and a node call them: the graphs they are of. */
   readonly nodes = new Map<unknown, { readonly graph: string; readonly node: string }>()
 
@@ -83,10 +87,38 @@ export class Going {
     for (const node of root.nodes) nodes.delete(node)
     if (root.isRefused === true) return
     const how = howOf(root, ended)
-    if (root.agent === undefined) return endOf(operationOf(root), how, ended)
+    if (root.agent === undefined) return this.#endOf(root, how, ended)
     const refusal = await root.agent.over(how, ended)
     if (refusal !== undefined) throw refusal
   }
+
+  async #endOf(root: Root, how: How, { content, error }: Ended): Promise<void> {
+    const op = operationOf(root)
+    if (how === 'left') op.abandon()
+    else if (how === 'waits') this.#park(root.thread, op.park({ waitingFor: 'human' }))
+    else if (how === 'failed') await op.fail(error)
+    else await op.complete(how === 'done' ? defined({ content }) : { reason: how })
+  }
+
+  #park(thread: string | undefined, parked: ParkedOperation | undefined): void {
+    if (thread !== undefined && parked !== undefined) keep(this.#parked, thread, parked)
+  }
+
+  /** The run that waits on a thread. With what begins there it goes on, or nothing does. */
+  takeParked(thread: string): ParkedOperation | undefined {
+    const parked = this.#parked.get(thread)
+    this.#parked.delete(thread)
+    return parked
+  }
+}
+
+/** How many threads may be waiting for an answer to a question of somebody else. */
+export const MAX_THREADS = 1_000
+
+export function keep(parked: Map<string, ParkedOperation>, thread: string, run: ParkedOperation): void {
+  const [oldest] = parked.size >= MAX_THREADS ? parked.keys() : []
+  if (oldest !== undefined) parked.delete(oldest)
+  parked.set(thread, run)
 }
 
 /** By dispatcher: what several handlers are told of is told once. */
@@ -146,13 +178,6 @@ function howOf({ waits }: Root, { error, left }: Ended): How {
   if (waits) return 'waits'
   if (error === undefined) return 'done'
   return isAbort(error) ? 'interrupted' : 'failed'
-}
-
-async function endOf(op: SafeOperation, how: How, { content, error }: Ended): Promise<void> {
-  if (how === 'left') op.abandon()
-  else if (how === 'waits') op.park({ waitingFor: 'human' })
-  else if (how === 'failed') await op.fail(error)
-  else await op.complete(how === 'done' ? defined({ content }) : { reason: how })
 }
 
 /** LangGraph has no class for it. */

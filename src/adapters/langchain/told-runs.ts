@@ -1,6 +1,7 @@
 import { RunSuspended } from '../../dispatcher/calls/suspended.ts'
 import type { HookDispatcher } from '../../dispatcher/index.ts'
 import type { AdapterInfo } from '../../dispatcher/run/capabilities.ts'
+import { currentPlace } from '../../dispatcher/run/current.ts'
 import { jsonIn } from '../../internal/json.ts'
 import { defined, isRecord } from '../../internal/objects.ts'
 import { asName, asObject } from '../../wire/reading.ts'
@@ -27,10 +28,21 @@ export class ToldRuns {
     this.#going = goingOf(dispatcher)
   }
 
-  #below(runId: string, parentRunId: string | undefined, name: unknown, input: unknown): Root {
+  #below(
+    runId: string,
+    parentRunId: string | undefined,
+    name: unknown,
+    input: unknown,
+    thread?: string,
+  ): Root {
     const agentName = this.#agentName ?? asName(name)
-    const init = { adapter: ADAPTER, ...defined({ agentName, input }) }
-    return this.#going.below(runId, parentRunId, () => startOperation(this.#dispatcher, init))
+    const start = () => {
+      const waited = thread === undefined ? undefined : this.#going.takeParked(thread)
+      const resume = goesOn(input) ? waited : undefined
+      const init = resume === undefined ? { input: inputOf(input) } : { resume }
+      return startOperation(this.#dispatcher, { adapter: ADAPTER, ...defined({ agentName, ...init }) })
+    }
+    return this.#going.below(runId, parentRunId, start)
   }
 
   readonly chainStart = (
@@ -44,13 +56,16 @@ export class ToldRuns {
     name?: unknown,
   ): void => {
     if (this.#going.roots.has(runId)) return
-    const root = this.#below(runId, parentRunId, name, inputOf(input))
+    // One that a tool or a run calls is of that, whose next one is another.
+    const thread = currentPlace() === undefined ? threadOf(name, metadata) : undefined
+    const root = this.#below(runId, parentRunId, name, input, thread)
     const { langgraph_checkpoint_ns: node, ls_integration: integration } = asObject(metadata) ?? {}
     if (root.agent === undefined && !mayBeOurs(integration, name, isTop(root, runId))) operationOf(root)
     if (!isTop(root, runId)) {
       if (parentRunId !== undefined) this.#going.beginNode(root, node, parentRunId, runId)
       return
     }
+    root.thread = thread
     // Of a run whose stream was left LangGraph may say nothing: it is over when nothing is left of it.
     const over = () => void this.#going.end(runId, { left: true }).catch(() => {})
     if (isRecord(metadata)) whenGone(metadata, over)
@@ -58,8 +73,9 @@ export class ToldRuns {
 
   readonly chainEnd = (output: unknown, runId: string): Promise<void> => {
     const messages = asObject(output)?.messages
-    const last = Array.isArray(messages) ? readReply(messages.at(-1)).response.content : undefined
-    return this.#going.end(runId, defined({ content: last }))
+    const last: unknown = Array.isArray(messages) ? messages.at(-1) : undefined
+    const content = isRecord(last) ? readReply(last).response.content : undefined
+    return this.#going.end(runId, defined({ content }))
   }
 
   readonly chainError = (error: unknown, runId: string): Promise<void> => {
@@ -171,6 +187,18 @@ export class ToldRuns {
 function mayBeOurs(integration: unknown, name: unknown, isOutermost: boolean): boolean {
   if (integration === 'langchain_create_agent') return true
   return isOutermost ? integration !== undefined : name === '__start__' || name === `${OURS}.before_agent`
+}
+
+/** Of a graph that keeps its state. */
+function threadOf(name: unknown, metadata: unknown): string | undefined {
+  const { thread_id } = asObject(metadata) ?? {}
+  return typeof thread_id === 'string' ? `${String(name)} ${thread_id}` : undefined
+}
+
+/** Whether a graph is called with the answer that it waits for, or with nothing new. */
+function goesOn(input: unknown): boolean {
+  const { lg_name, resume, input: begun } = asObject(input) ?? {}
+  return lg_name === 'Command' ? resume !== undefined : begun === null
 }
 
 function inputOf(input: unknown): unknown {
