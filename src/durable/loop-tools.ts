@@ -9,7 +9,7 @@ import { fromKept, toKept } from './loop/kept-json.ts'
 export interface DurableToolCall<A = unknown>
   extends Omit<
     ToolCallInit<A>,
-    'onProgress' | 'outlastsAbort' | 'parkable' | 'mockable' | 'asksFirst' | 'refused' | 'permit'
+    'onProgress' | 'outlastsAbort' | 'parkable' | 'mockable' | 'asksFirst' | 'refused' | 'failed' | 'permit'
   > {
   /** As a tool's function in a step; what it gives is JSON. Gets an `idempotencyKey`. */
   run(args: A, context: ToolRunContext): unknown

@@ -12,7 +12,7 @@ import { requireHuman, toolPolicy } from 'hookspan/policies'
 import { describe, expect, it, vi } from 'vitest'
 import { z } from 'zod'
 import { SpanTree } from '../../src/spans/span-tree.ts'
-import { dispatcherWith, find, gate, typesOf } from '../support/told-events.ts'
+import { dispatcherWith, find, findAll, gate, typesOf } from '../support/told-events.ts'
 
 type Part = Record<string, unknown> & { type: string }
 
@@ -246,6 +246,32 @@ describe('with hookspan and without', () => {
     const { told } = await run(observeAISDK(ai, { dispatcher }))
     expect(told).toContain('[{"type":"text","text":"***"}]')
   })
+
+  it.each(['generateText', 'streamText'] as const)(
+    'tells arguments that the schema refuses as a call that failed, in %s, and nobody is asked',
+    async (name) => {
+      const run = async (used: typeof ai) => {
+        const model = says([call('search', { q: 7 })], [text('done')])
+        const result = await used[name]({
+          model,
+          tools: { search: searchTool().search },
+          prompt: 'go',
+          ...five,
+        })
+        return { said: await result.text, told: toldTo(model) }
+      }
+      const { dispatcher, events } = dispatcherWith(gate('beforeToolCall', () => expect.unreachable()))
+      expect(await run(observeAISDK(ai, { dispatcher }))).toEqual(await run(ai))
+      await dispatcher.drain()
+      const failed = {
+        apiName: 'search',
+        args: { q: 7 },
+        stepIndex: 0,
+        errorType: 'AI_InvalidToolInputError',
+      }
+      expect(findAll(events, 'onToolCallError')).toMatchObject([failed])
+    },
+  )
 
   it("an error of the model, and the SDK's retries, are as they were", async () => {
     const failing = new MockLanguageModelV4({

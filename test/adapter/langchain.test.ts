@@ -60,7 +60,7 @@ describe('with hookspan and without', () => {
       withoutStack(saidIn(bare)),
     )
     await dispatcher.drain()
-    expect(events.filter(({ hookType }) => hookType === 'onToolCallError')).toHaveLength(2)
+    expect(events.filter(({ hookType }) => hookType === 'onToolCallError')).toHaveLength(3)
     expect(find(events, 'onComplete')).toMatchObject({ reason: 'done', content: 'done' })
   })
 

@@ -400,6 +400,29 @@ describe('agents, compactions and humans', () => {
   })
 })
 
+describe('a tool call that failed before any tool could run', () => {
+  it('is told to hooks, and neither gates nor mocks are asked', async () => {
+    const decide = () => expect.unreachable()
+    const { step, op, events } = await open({ gates: [{ id: 'g', point: 'beforeToolCall', decide }] })
+    const error = new Error('there is no such tool')
+    const body = () => expect.unreachable()
+    const outcome = await step.toolCall({ ...look, apiName: 'made_up', failed: { error } }, body)
+    expect(outcome).toMatchObject({ state: 'errored', error })
+    const opened = step.openToolCall({ ...look, failed: { error } })
+    expect(await opened.decided).toMatchObject({ state: 'errored', error })
+    await op.complete()
+
+    const told = events.flatMap((event) => ('apiName' in event ? [[event.hookType, event.apiName]] : []))
+    expect(told).toEqual([
+      ['beforeToolCall', 'made_up'],
+      ['onToolCallError', 'made_up'],
+      ['beforeToolCall', 'look'],
+      ['onToolCallError', 'look'],
+    ])
+    expect(() => step.openToolCall({ ...look, failed: 'no' } as never)).toThrow('`failed`')
+  })
+})
+
 describe('a checkpoint', () => {
   it('is plain JSON from which another process goes on, and ends nothing here', async () => {
     const { op, types } = startWatched()

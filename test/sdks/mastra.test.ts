@@ -67,6 +67,22 @@ describe('a mock is held to what the tool takes', () => {
     },
   )
 
+  it('a tool that is asked for otherwise has failed, and the model is told as without hookspan', async () => {
+    const run = async (dispatcher?: HookDispatcher) => {
+      const model = scripted([call('look', { q: 7 }), { content: 'done' }])
+      const agent = agentOf([], { model, tools: { look: looking([]) } })
+      await (dispatcher ? observeMastra(agent, { dispatcher }) : agent).generate('hi')
+      return model.doGenerateCalls[1]?.prompt.at(-1)?.content
+    }
+    const dispatcher = new HookDispatcher()
+    const events = eventsOf(dispatcher)
+    expect(await run(dispatcher)).toEqual(await run())
+    await dispatcher.drain()
+    expect(findAll(events, 'afterToolCall')).toMatchObject([
+      { success: false, content: expect.stringContaining('expected string, received number') },
+    ])
+  })
+
   it('and nothing else', async () => {
     expect(await asked({ q: 7 })).toThrow(/args\.q: expected string/)
     expect(await asked({ note: 'a' })).toThrow(/expected string, received undefined/)

@@ -440,6 +440,10 @@ for (const [name, from] of Object.entries(MAKERS)) {
     from((m) => m.toolCall({ apiName: 't', args: {}, refused: { ...refused, ...more } }, () => 1))
   CALLS[`${name}#openToolCall`]!.ToolCallRefused = (more) =>
     from((m) => m.openToolCall({ apiName: 't', args: {}, refused: { ...refused, ...more } }))
+  CALLS[`${name}#toolCall`]!.ToolCallFailed = (more) =>
+    from((m) => m.toolCall({ apiName: 't', args: {}, failed: { error: 'no', ...more } }, () => 1))
+  CALLS[`${name}#openToolCall`]!.ToolCallFailed = (more) =>
+    from((m) => m.openToolCall({ apiName: 't', args: {}, failed: { error: 'no', ...more } }))
   method('llmCall', 'LlmCallInit', (m, more) => m.llmCall({ ...llm, ...more }, () => ({})))
   method('openLlmCall', 'LlmCallInit', (m, more) => m.openLlmCall({ ...llm, ...more }))
   method('callAgent', 'CallAgentInit', (m, more) => m.callAgent({ ...asked, ...more }, () => 1))

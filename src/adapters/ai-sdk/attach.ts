@@ -1,4 +1,5 @@
-import { isRecord } from '../../internal/objects.ts'
+import { defined, isRecord } from '../../internal/objects.ts'
+import { asName, asObjects } from '../../wire/reading.ts'
 import type { ObservedRun } from '../sdk-run/observed-run.ts'
 import { assertInReach, type Host } from './begin-run.ts'
 import { observeModel } from './observed-model.ts'
@@ -12,6 +13,7 @@ type Handler = ((event: never) => unknown) | undefined
 /** What a step's events are looked at for. */
 interface StepEvent {
   readonly stepNumber?: number
+  readonly toolCalls?: unknown
 }
 
 /**
@@ -66,8 +68,19 @@ export function stepCallbacks(run: ObservedRun, args: SdkArguments): Partial<Sdk
       (event) => run.beginStep(event.stepNumber),
       args.onStepStart ?? args.experimental_onStepStart,
     ),
-    onStepEnd: before((event) => run.endStep(event.stepNumber), args.onStepEnd ?? args.onStepFinish),
+    onStepEnd: before((event) => endStep(run, event), args.onStepEnd ?? args.onStepFinish),
   }
+}
+
+async function endStep(run: ObservedRun, { stepNumber, toolCalls }: StepEvent): Promise<void> {
+  // Of a tool that there is not, or with arguments that its schema refuses: the SDK tells the model, and asks nobody.
+  for (const { invalid, providerExecuted, toolName, toolCallId, input, error } of asObjects(toolCalls)) {
+    const apiName = asName(toolName)
+    if (invalid !== true || providerExecuted === true || apiName === undefined) continue
+    const init = { apiName, args: input, ...defined({ toolCallId: asName(toolCallId) }) }
+    await (await run.calls()).failedCall(init, error)
+  }
+  await run.endStep(stepNumber)
 }
 
 /** The user's callback is called whatever comes of ours. */

@@ -1,11 +1,11 @@
 import type { CompleteInit } from '../../dispatcher/index.ts'
 import { defined } from '../../internal/objects.ts'
 import { messages } from '../../wire/anthropic-messages.ts'
-import { asList, asObject, type Loose } from '../../wire/reading.ts'
+import { asList, asObject, asObjects, asText, type Loose } from '../../wire/reading.ts'
 import type { ObserveOptions } from '../generated-client/options.ts'
 import { allOrNone, replace } from '../replace.ts'
 import { saidIn } from '../sdk-loop/said.ts'
-import { type LoopInit, SdkLoop } from '../sdk-loop/sdk-loop.ts'
+import { type FailedCall, type LoopInit, SdkLoop } from '../sdk-loop/sdk-loop.ts'
 import { whenGone } from '../when-gone.ts'
 import { ANTHROPIC_CAPABILITIES } from './capabilities.ts'
 import { isRunnable, type ToolPlace, watchTools } from './runnable-tool.ts'
@@ -114,8 +114,14 @@ class WatchedRunner implements ToolPlace {
 
   /** The run begins with the first turn, or with the first tool that the user has run by hand. */
   begun(): Promise<SdkLoop> {
-    this.#loop ??= SdkLoop.begin(this.#told())
+    this.#loop ??= this.#begin()
     return this.#loop
+  }
+
+  async #begin(): Promise<SdkLoop> {
+    const loop = await SdkLoop.begin(this.#told())
+    loop.failures = () => failuresIn(this.runner.params.messages)
+    return loop
   }
 
   #told(): LoopInit {
@@ -184,4 +190,17 @@ class WatchedRunner implements ToolPlace {
     const aborted = this.#signal?.aborted && error === this.#signal.reason
     return aborted && APIUserAbortError ? new APIUserAbortError() : error
   }
+}
+
+/** What the runner says to the calls of the last reply that it has no tool for, beside what tools threw. */
+function failuresIn(messages: unknown): FailedCall[] {
+  const said = asObjects(messages)
+  const at = said.findLastIndex(({ role }) => role === 'assistant')
+  const blocks = said.slice(at + 1).flatMap(({ content }) => asObjects(content))
+  const answers = new Map(blocks.map((block) => [block.tool_use_id, block]))
+  return asObjects(said[at]?.content).flatMap(({ type, id, name, input }) => {
+    const [toolCallId, apiName, { is_error, content } = {}] = [asText(id), asText(name), answers.get(id)]
+    if (type !== 'tool_use' || !toolCallId || !apiName || is_error !== true) return []
+    return [{ init: { toolCallId, apiName, args: input }, error: new Error(saidIn(content)) }]
+  })
 }

@@ -10,6 +10,7 @@ import type { SafeToolCall } from '../safe/tool-call.ts'
 import { ObservedRun } from '../sdk-run/observed-run.ts'
 import { ADAPTER } from './capabilities.ts'
 import { Lane } from './lane.ts'
+import { namedIn } from './named-in.ts'
 import type { ClaudeOptions, QueryParams } from './sdk.ts'
 
 const frames = new AsyncLocalStorage<ClaudeRun>()
@@ -58,6 +59,8 @@ export class ClaudeRun {
   readonly calls = new Map<string, AnnouncedCall[]>()
   /** Names of the servers that are in this process. */
   readonly servers: ReadonlySet<string>
+  /** Ids of the calls that Claude Code has asked about. */
+  readonly asked = new Set<string>()
   #steps = 0
 
   constructor(dispatcher: HookDispatcher, name: string, { prompt, options = {} }: QueryParams) {
@@ -68,6 +71,7 @@ export class ClaudeRun {
     this.run = new ObservedRun({ dispatcher, adapter: ADAPTER }, said)
     const turns = {
       signal,
+      asked: this.asked,
       beginStep: () => this.run.beginStep(this.#steps++),
       calls: () => this.run.calls(),
     }
@@ -127,14 +131,6 @@ export class ClaudeRun {
     if (left.length === 0) this.calls.delete(id)
     else this.calls.set(id, left)
   }
-}
-
-/** `mcp__server__tool` is the tool of that server; all else is Claude Code's own. */
-export function namedIn(toolName: string): { apiName: string; identifier: string; source: 'mcp' | 'local' } {
-  const [, server, tool] = /^mcp__(.+?)__(.+)$/.exec(toolName) ?? []
-  return server === undefined || tool === undefined
-    ? { apiName: toolName, identifier: 'claude-code', source: 'local' }
-    : { apiName: tool, identifier: server, source: 'mcp' }
 }
 
 /**

@@ -2,11 +2,14 @@ import { within } from '../../internal/async.ts'
 import { asList, asName, asObject, asObjects, type Loose } from '../../wire/reading.ts'
 import type { SafeCalls } from '../safe/calls.ts'
 import type { SafeModelCall } from '../safe/model-call.ts'
+import { namedIn } from './named-in.ts'
 import type { Message } from './sdk.ts'
 
 /** Where the turns of an agent are told: the run's, or those of an agent that it has called. */
 export interface Turns {
   readonly signal: AbortSignal | undefined
+  /** Ids of the calls that Claude Code has asked about, in whichever of its agents. */
+  readonly asked: Set<string>
   beginStep(): Promise<void>
   calls(): Promise<SafeCalls>
 }
@@ -44,6 +47,7 @@ export class Lane {
 
   /** Once the model call that asked for a tool has been told to its end. */
   async askedFor(toolUseId: string): Promise<void> {
+    this.#turns.asked.add(toolUseId)
     await within(TOLD_WITHIN_MS, this.#toolUse(toolUseId).promise)
     // It may say more: nobody knows, and the tool does not run before this goes on.
     if (!this.#reply?.isStreamed) await this.ended()
@@ -86,11 +90,27 @@ export class Lane {
     const said = asObject(message.message)
     if (said === undefined) return
     if (message.type === 'user') {
+      await this.#tellFailures(asObjects(said.content))
       this.#conversation.push({ role: 'user', content: said.content })
       // Models repeat ids.
       for (const { tool_use_id: id } of asObjects(said.content)) this.#toolUses.delete(String(id))
     }
     if (message.type === 'assistant') await this.#assistant(said)
+  }
+
+  /** Of calls that Claude Code has answered itself, and asked nobody about: there is no such tool, or it takes other arguments. */
+  async #tellFailures(results: readonly Loose[]): Promise<void> {
+    for (const { tool_use_id: id, is_error, content } of results) {
+      const use = asObjects(this.#reply?.content).find(
+        (block) => block.type === 'tool_use' && block.id === id,
+      )
+      const [toolCallId, name] = [asName(id), asName(use?.name)]
+      if (is_error !== true || !toolCallId || !name || this.#turns.asked.has(toolCallId)) continue
+      if (!this.#reply?.isStreamed) await this.ended()
+      const error = new Error(asName(content) ?? textOf(asList(content)))
+      const calls = await this.#turns.calls()
+      await calls.failedCall({ toolCallId, ...namedIn(name), args: use?.input }, error)
+    }
   }
 
   /** One block of a reply at a time, some of which may come when it has been told already. */

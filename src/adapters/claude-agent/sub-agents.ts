@@ -64,6 +64,7 @@ export class SubAgents {
     }
     const turns = {
       signal,
+      asked: this.#run.asked,
       async beginStep() {
         await agent.step?.end()
         agent.step = await op.openStep()

@@ -1,4 +1,5 @@
 import { defined } from '../../internal/objects.ts'
+import { asName, type Loose } from '../../wire/reading.ts'
 import { ObservedRun, type RunHost, whenAborted } from '../sdk-run/observed-run.ts'
 import { type AdkInvocation, textOf } from './adk.ts'
 
@@ -13,6 +14,8 @@ export class AgentRun {
   hasBegun = false
   /** Why what it said could not be kept. */
   lost: { readonly error: unknown } | undefined
+  /** The calls that a model has asked for last. */
+  asked: readonly Loose[] = []
   #isAtWork = false
 
   constructor(host: RunHost, agentName: string | undefined, context: AdkInvocation) {
@@ -41,6 +44,16 @@ export class AgentRun {
       this.#beginning = undefined
     })
     return this.#beginning
+  }
+
+  /** The SDK runs none of the calls from one on of a tool that there is not, and tells no model why. */
+  async tellUnknown(tools: Readonly<Record<string, unknown>> = {}, error: unknown): Promise<void> {
+    const unknown = this.asked.find(({ name }) => !Object.hasOwn(tools, String(name)))
+    this.asked = []
+    const [apiName, toolCallId] = [asName(unknown?.name), asName(unknown?.id)]
+    if (apiName === undefined) return
+    const init = { apiName, args: unknown?.args ?? {}, ...defined({ toolCallId }) }
+    await (await this.run.calls()).failedCall(init, error)
   }
 
   /** An event of it could not be written to the session. */

@@ -32,11 +32,12 @@ export async function* callModel(
 }
 
 async function* observedCall(
-  { run }: AgentRun,
+  agent: AgentRun,
   model: AdkModel,
   request: AdkRequest,
   ask: Ask,
 ): AsyncGenerator<AdkResponse, void> {
+  const { run } = agent
   const told = toldOf(request)
   const calls = await run.calls()
   const wholes: AdkResponse[] = []
@@ -63,14 +64,20 @@ async function* observedCall(
   const stream = (await call.settle(chunksOf(answers, responses, wholes))) as AsyncIterable<object>
   // The SDK runs the tools of a whole response before it reads on, and then the call is over.
   let whole: AdkResponse | undefined
+  agent.asked = []
   for await (const chunk of stream) {
     if (whole !== undefined) yield whole
     const response = responses.get(chunk)
     whole = response?.partial ? undefined : response
     if (response?.partial) yield response
+    else agent.asked = [...agent.asked, ...callsIn(response)]
   }
   if (whole !== undefined) yield whole
   if (call.replaced !== undefined) yield changed ?? standIn(call.replaced)
+}
+
+function callsIn(response: AdkResponse | undefined): readonly Loose[] {
+  return asObjects((response?.content?.parts ?? []).map((part) => part.functionCall))
 }
 
 /** The SDK's responses as what Google's API sends; of a stream, the last one says all of it again. */

@@ -64,7 +64,6 @@ const UNUSED = [
   'beforeNodeCallback',
   'afterNodeCallback',
   'afterModelCallback',
-  'onModelErrorCallback',
   'beforeToolSelection',
   'beforeContextCompaction',
   'afterContextCompaction',
@@ -215,6 +214,18 @@ class AdkPlugin {
     if (asking === undefined) return undefined
     if (isLocked(asking, 'canonicalModel')) unseenModel(agent, asking)
     else this.#share(asking, () => ownModel(asking))
+    return undefined
+  }
+
+  /** The SDK takes it for one of its model, too, that there is no such tool as was asked for. */
+  readonly onModelErrorCallback = async ({
+    llmRequest,
+    error,
+  }: {
+    llmRequest: AdkRequest
+    error: Error
+  }): Promise<undefined> => {
+    await requests.get(llmRequest)?.tellUnknown(llmRequest.toolsDict, error)
     return undefined
   }
 

@@ -69,6 +69,7 @@ async function callOne(
     const answers: Loose[] = []
     for (const tool of tools) answers.push(...(await tool.callTool([{ ...call, args }])))
     gave = answers
+    if (answers.length === 0) throw new ToolFailure(NO_ANSWER)
     told = responseOf(gave)
     const { error } = asObject(told) ?? {}
     if (error !== undefined) throw new ToolFailure(typeof error === 'string' ? error : JSON.stringify(error))
@@ -78,7 +79,7 @@ async function callOne(
   const answer = (response: Loose) => [{ functionResponse: { ...(id && { id }), name, response } }]
   if (outcome.state === 'errored') {
     const failed = isToolFailure(outcome.error)
-    if (failed && gave.length > 0) return gave
+    if (failed && (gave.length > 0 || errorMessage(outcome.error) === NO_ANSWER)) return gave
     if (failed || isMockedFailure(outcome)) return answer({ error: errorMessage(outcome.error) })
     throw outcome.error
   }
@@ -88,6 +89,9 @@ async function callOne(
   const saysItself = isRecord(result) && isPlain(result) && wordsOf(outcome) === undefined
   return answer(saysItself ? result : { output: outcome.toToolMessage().content })
 }
+
+/** What a call is told with that has come to nothing: the model is told nothing. */
+const NO_ANSWER = 'No tool has answered the call.'
 
 /** What the model is told: of one answer the answer itself. */
 function responseOf(parts: readonly Loose[]): unknown {

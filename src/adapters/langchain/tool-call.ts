@@ -49,6 +49,8 @@ export async function callTool(
       if (isInterrupt(made.thrown)) await agent.parked()
       throw made.thrown
     }
+    // The SDK has said it.
+    if (made.outcome.state === 'errored' && made.outcome.error instanceof NoSuchTool) return made.message
     const message = messageOf(classes, request, made.outcome, made.message)
     if (isCommand(message) && message.graph === '__parent__') {
       agent.handsOver()
@@ -92,6 +94,7 @@ async function runTool(call: Call, request: LcToolRequest, handler: LcHandler<Lc
       const asked = { ...request, toolCall: { ...request.toolCall, args } }
       message = await withinTool(isInterrupt, () => handler(asked))
       const said = messageIn(message, request)
+      if (said !== undefined && isOfNoTool(said, request)) throw new NoSuchTool(toContent(said.content))
       return said === undefined ? message : saidBy(said)
     } catch (error) {
       if (!isBubbleUp(error)) throw error
@@ -102,6 +105,14 @@ async function runTool(call: Call, request: LcToolRequest, handler: LcHandler<Lc
     }
   })
   return { outcome, message, thrown }
+}
+
+class NoSuchTool extends Error {}
+
+/** The SDK's own answer to a call of a tool that there is not. A middleware behind ours may have given another. */
+function isOfNoTool({ content }: LcMessage, { tool, toolCall }: LcToolRequest): boolean {
+  if (tool !== undefined || typeof content !== 'string') return false
+  return content.startsWith(`Error: ${toolCall.name} is not a valid tool`)
 }
 
 interface CommandLike {

@@ -1,7 +1,7 @@
 import type { ParkedOperation } from '../../dispatcher/index.ts'
 import { within } from '../../internal/async.ts'
 import { defined, isRecord } from '../../internal/objects.ts'
-import { asName } from '../../wire/reading.ts'
+import { asName, asObject } from '../../wire/reading.ts'
 import { type ObservedRun, whenAborted } from '../sdk-run/observed-run.ts'
 import { rememberRun } from '../sdk-run/parked-run.ts'
 import { runWith, takeRunInit } from '../sdk-run/run-with.ts'
@@ -104,10 +104,25 @@ async function made(started: MastraRun, asked: Asked, more: object): Promise<Mas
     ...more,
     ...telemetryOf(run, started.host.sdkSpans, options),
     model: observedModels(agent, started, options?.model ?? defaults.model ?? agent.model),
+    onChunk: telling(run, options?.onChunk ?? defaults.onChunk),
     stopWhen: stopping(run, { ...defaults, ...defined(options ?? {}) }),
   }
   started.given = observed
   return started.within(() => call.call(agent, given, observed, ...asked.more))
+}
+
+/** What is no tool of the agent is called nowhere: Mastra tells the model by itself. */
+function telling(run: ObservedRun, own: MastraOptions['onChunk']): (chunk: never) => Promise<unknown> {
+  return async (chunk: { readonly type?: unknown; readonly payload?: unknown }) => {
+    const { toolName, toolCallId, args, error } = asObject(chunk.payload) ?? {}
+    const apiName = asName(toolName)
+    const isUnknown = chunk.type === 'tool-error' && asObject(error)?.name === 'ToolNotFoundError'
+    if (isUnknown && apiName !== undefined) {
+      const calls = await run.calls()
+      await calls.failedCall({ apiName, args, ...defined({ toolCallId: asName(toolCallId) }) }, error)
+    }
+    return own?.(chunk as never)
+  }
 }
 
 async function defaultsOf({ agent, options }: Asked): Promise<MastraOptions> {

@@ -12,6 +12,7 @@ export type MastraOptions = Readonly<Record<string, unknown>> & {
   readonly stopWhen?: unknown
   readonly prepareStep?: (options: never) => unknown
   readonly onFinish?: (event: never) => unknown
+  readonly onChunk?: (chunk: never) => unknown
 }
 
 /** `generate`, `stream`: with messages; `resumeGenerate`, `resumeStream`: with what a human said. */

@@ -1,7 +1,7 @@
 import { RunSuspended } from '../../dispatcher/calls/suspended.ts'
-import { tellsFailure, wordsOf } from '../../dispatcher/calls/tool-outcome.ts'
+import { ToolResult, tellsFailure, wordsOf } from '../../dispatcher/calls/tool-outcome.ts'
 import type { ToolOutcome } from '../../dispatcher/index.ts'
-import { defined } from '../../internal/objects.ts'
+import { defined, isRecord } from '../../internal/objects.ts'
 import { isError } from '../../internal/realms.ts'
 import { asName } from '../../wire/reading.ts'
 import type { SafeToolCall } from '../safe/tool-call.ts'
@@ -171,15 +171,32 @@ class Call {
       if (suspended) throw new RunSuspended()
       if (thrown !== undefined) throw thrown.error
       if (isError(given?.value)) throw given.value
-      return given?.value
+      return asUnfit(given?.value)
     })
     if (suspended || outcome.state === 'errored') {
       if (thrown !== undefined) throw thrown.error
       if (given !== undefined) return given.value
       throw outcome.state === 'errored' ? outcome.error : new RunSuspended()
     }
+    // The SDK has its own words for the model.
+    if (given !== undefined && isUnfit(given.value) && 'result' in outcome && outcome.result === given.value)
+      return given.value
     return told(outcome, this.#tool)
   }
+}
+
+/** What Mastra gives in the place of a result where the arguments, or the result, are not what the tool's schema says. */
+function isUnfit(value: unknown): value is { readonly message: string } {
+  return (
+    isRecord(value) &&
+    value.error === true &&
+    'validationErrors' in value &&
+    typeof value.message === 'string'
+  )
+}
+
+function asUnfit(value: unknown): unknown {
+  return isUnfit(value) ? new ToolResult({ content: value.message, success: false, data: value }) : value
 }
 
 /** What the model is told in the place of results, as the SDK has it. */

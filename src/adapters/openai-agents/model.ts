@@ -83,7 +83,7 @@ async function open<R>(
   const { place, tool } = frame
   const request = withRefusals(given, place)
   // A model that a tool's body asks by itself is none of the agent's turns.
-  const calls = tool === undefined ? await place.turn() : callsHere(frame)
+  const calls = tool === undefined ? await place.turn(request) : callsHere(frame)
   const name = nameOf(model)
   const wire = requestToWire(request, name, streamed)
   const { _client: client } = model as { _client?: { baseURL?: unknown } }

@@ -1,13 +1,15 @@
 import { AsyncLocalStorage } from 'node:async_hooks'
 import type { HookDispatcher } from '../../dispatcher/index.ts'
-import { asName } from '../../wire/reading.ts'
+import { errorMessage } from '../../internal/errors.ts'
+import { defined } from '../../internal/objects.ts'
+import { asName, asObject, asObjects, asText, parseArguments } from '../../wire/reading.ts'
 import { currentCalls, type SafeCalls } from '../safe/calls.ts'
 import type { SafeHuman } from '../safe/held-calls.ts'
 import type { SafeOperation, SafeStep } from '../safe/operation.ts'
 import type { SafeToolCall } from '../safe/tool-call.ts'
 import { warnOfUnseen, withUnseenModel } from '../unseen.ts'
 import { ADAPTER } from './capabilities.ts'
-import type { Item } from './sdk.ts'
+import type { Item, ModelRequest } from './sdk.ts'
 
 /** A call that is decided and not run yet. */
 interface HeldToolCall {
@@ -29,6 +31,10 @@ export class Place {
   #step: SafeStep | undefined
   #answered: readonly Item[] | undefined
   #held: HeldToolCall[] = []
+  /** Names of what the model may call. */
+  #offered: ReadonlySet<unknown> = new Set()
+  /** Ids of the calls of the turn that its tools were asked for. */
+  readonly made = new Set<string | undefined>()
 
   constructor(dispatcher: HookDispatcher, op: SafeOperation) {
     this.dispatcher = dispatcher
@@ -36,8 +42,18 @@ export class Place {
   }
 
   /** Where the calls of a turn belong: one model call begins one, what it is asked again for stays in it. */
-  async turn(): Promise<SafeStep> {
-    if (this.#step !== undefined && this.#answered !== undefined) await this.endStep()
+  async turn({ input, tools, handoffs }: ModelRequest): Promise<SafeStep> {
+    if (this.#step !== undefined && this.#answered !== undefined) {
+      const results = asObjects(input).filter(({ type }) => type === 'function_call_result')
+      const told = new Map(results.map(({ callId, output }) => [callId, asText(asObject(output)?.text)]))
+      await this.#tellUnknown(({ callId }) => {
+        const why = told.get(callId)
+        return why === undefined ? undefined : new Error(why)
+      })
+      await this.endStep()
+    }
+    const called = [...asObjects(tools), ...asObjects(handoffs)]
+    this.#offered = new Set(called.flatMap(({ name, toolName }) => [name, toolName]))
     return this.#step ?? this.#open()
   }
 
@@ -62,6 +78,18 @@ export class Place {
     warnOfUnseen(`the model ${name}`)
   }
 
+  /** Calls of tools that there are not end the run, or are answered by the SDK. */
+  async #tellUnknown(why: (call: Item) => unknown): Promise<void> {
+    for (const item of this.#answered ?? []) {
+      const { type, name, namespace, callId } = item
+      const [apiName, toolCallId, error] = [asName(name), asName(callId), why(item)]
+      if (type !== 'function_call' || apiName === undefined || error === undefined) continue
+      if (namespace !== undefined || this.#offered.has(name) || this.made.has(toolCallId)) continue
+      const args = parseArguments(asText(item.arguments) ?? '')
+      await this.#step?.failedCall({ apiName, args, ...defined({ toolCallId }) }, error)
+    }
+  }
+
   /** The model's id of a call, where all that is known is what was called. */
   callIdOf(name: string): string | undefined {
     return asName(this.#answered?.find((item) => item.type === 'function_call' && item.name === name)?.callId)
@@ -82,6 +110,11 @@ export class Place {
   /** `failed`: with what the turn came to its end. */
   async endStep(failed?: { readonly error: unknown }): Promise<void> {
     const step = this.#step
+    const ended = errorMessage(failed?.error)
+    await this.#tellUnknown(({ name }) =>
+      ended.startsWith(`Tool ${String(name)} not found`) ? failed?.error : undefined,
+    )
+    this.made.clear()
     this.#step = undefined
     this.#answered = undefined
     // Decided, and kept from running by the SDK: a guardrail of the tool, or of its neighbours, refused.

@@ -2,7 +2,7 @@ import { CallRefused } from '../../dispatcher/calls/suspended.ts'
 import type { ToolCallInit, WaitingCall } from '../../dispatcher/index.ts'
 import { HookspanError } from '../../internal/errors.ts'
 import { defined } from '../../internal/objects.ts'
-import { parseArguments } from '../../wire/reading.ts'
+import { asName, parseArguments } from '../../wire/reading.ts'
 import type { ParkedRun } from './parked.ts'
 import type { Place } from './place.ts'
 import type { Interruption, RunState } from './sdk.ts'
@@ -18,7 +18,10 @@ import { homeOf, initOf } from './tools.ts'
 export async function takeUp(place: Place, state: RunState, { operation, asked }: ParkedRun): Promise<void> {
   if (operation.openStep === undefined) return
   const step = await place.step()
-  place.answered(state._modelResponses.at(-1)?.output ?? [])
+  const said = state._modelResponses.at(-1)?.output ?? []
+  place.answered(said)
+  // What was told of them before they waited, and is told of them now, is all of them.
+  for (const { callId } of said) place.made.add(asName(callId))
   const waiting = (operation.waiting ?? []).filter(({ kind }) => kind === undefined)
   for (const call of waiting) {
     const found = state.getInterruptions().find((item) => idOf(item) === call.toolCallId)

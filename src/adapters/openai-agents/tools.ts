@@ -116,6 +116,7 @@ async function decidedFirst(
 ): Promise<boolean> {
   // Asked again, for a call that a human has approved: it was taken up when the run was.
   const held = place.take(id, args)
+  place.made.add(id)
   const known = place.step()
   const step = known instanceof Promise ? await known : known
   const asksFirst = held === undefined && (await ask())
@@ -145,6 +146,7 @@ async function invoked(
   const args = parseArguments(input)
   // A tool that another tool's body invokes by itself is that call's.
   const held = frame.tool === undefined ? place.take(id, args) : undefined
+  if (frame.tool === undefined) place.made.add(id)
   const call =
     held ??
     (frame.tool === undefined ? await place.step() : callsHere(frame)).openToolCall<unknown, unknown>(

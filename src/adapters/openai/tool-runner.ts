@@ -1,11 +1,11 @@
 import type { CompleteInit } from '../../dispatcher/index.ts'
 import { defined } from '../../internal/objects.ts'
-import { asList, asObject, asObjects, asText, type Loose } from '../../wire/reading.ts'
+import { asList, asObject, asObjects, asText, type Loose, parseArguments } from '../../wire/reading.ts'
 import type { ObserveOptions } from '../generated-client/options.ts'
 import { replace } from '../replace.ts'
 import type { SafeCalls } from '../safe/calls.ts'
 import { saidIn } from '../sdk-loop/said.ts'
-import { SdkLoop } from '../sdk-loop/sdk-loop.ts'
+import { type FailedCall, SdkLoop } from '../sdk-loop/sdk-loop.ts'
 import { warnOnce } from '../warn-once.ts'
 import { OPENAI_CAPABILITIES } from './capabilities.ts'
 import { type ToolPlace, watchTools } from './runnable-tool.ts'
@@ -52,6 +52,7 @@ function watchRunner(runner: Runner, options: ObserveOptions): void {
     const { signal } = runner.controller
     const loop = await SdkLoop.begin({ ...toldOf(params, options), signal })
     loops.add(loop)
+    loop.failures = () => failuresIn(runner.messages)
     const place: ToolPlace = {
       loop,
       signal,
@@ -103,6 +104,21 @@ function idsIn(messages: readonly unknown[]): ToolPlace['idOf'] {
     taken.add(call)
     return asText(call?.id)
   }
+}
+
+/** What the runner says to the calls of the last reply that it has no function for, beside what functions gave. */
+function failuresIn(messages: readonly unknown[]): FailedCall[] {
+  const said = asObjects(messages)
+  const at = said.findLastIndex(({ tool_calls }) => tool_calls !== undefined)
+  const answers = new Map(said.slice(at + 1).map(({ tool_call_id, content }) => [tool_call_id, content]))
+  return asObjects(said[at]?.tool_calls).flatMap(({ id, function: called }) => {
+    const { name, arguments: text } = asObject(called) ?? {}
+    const [toolCallId, apiName, error] = [asText(id), asText(name), asText(answers.get(id))]
+    if (!toolCallId || !apiName || error === undefined) return []
+    return [
+      { init: { toolCallId, apiName, args: parseArguments(asText(text) ?? '') }, error: new Error(error) },
+    ]
+  })
 }
 
 /** It ends with an answer, with the one call that it was made for, or at its limit. */

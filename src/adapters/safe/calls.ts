@@ -87,6 +87,11 @@ export class SafeCalls {
     return unseenOutcome<A, R>(this.failures, init, () => ran.run(init.args, context))
   }
 
+  /** Tells of a call that the SDK answered itself, with a failure, before any tool could run. */
+  async failedCall<A>(init: ToolCallInit<A>, error: unknown): Promise<void> {
+    await this.toolCall<A, never>({ ...init, failed: { error } }, () => Promise.reject(error))
+  }
+
   openToolCall<A, R = unknown>(init: ToolCallInit<A>): SafeToolCall<A, R> {
     const call = this.#opened((calls) => calls.openToolCall<A, R>(init))
     return new SafeToolCall<A, R>(this.failures, init, call)

@@ -28,6 +28,12 @@ export interface LoopInit
   readonly instruction: string
 }
 
+/** A call that the SDK answered itself, as one of a tool that there is not. */
+export interface FailedCall {
+  readonly init: ToolCallInit & { readonly toolCallId: string }
+  readonly error: unknown
+}
+
 type Ended = { readonly operationId?: string; readonly content?: string; readonly status: string }
 
 /** In which loop the running code makes its model calls, or for which tool of one it runs. */
@@ -47,6 +53,10 @@ export class SdkLoop {
   readonly #call: SafeAgentCall<Ended> | undefined
   #step: Promise<SafeStep> | undefined
   #answered = false
+  /** Ids of the calls that are told. */
+  readonly #told = new Set<string>()
+  /** What the SDK has answered to calls of its last replies with a failure: to those of tools that failed, too. */
+  failures: (() => readonly FailedCall[]) | undefined
 
   private constructor(
     place: SafeCalls | undefined,
@@ -134,9 +144,23 @@ export class SdkLoop {
   }
 
   async #next(run: SafeOperation, before: Promise<SafeStep> | undefined): Promise<SafeStep> {
-    await (await before)?.end()
+    await this.#endTurn(await before)
     run.signal?.throwIfAborted()
     return run.openStep()
+  }
+
+  async #endTurn(step: SafeStep | undefined): Promise<void> {
+    await this.#tellFailures(step)
+    await step?.end()
+  }
+
+  async #tellFailures(step: SafeStep | undefined): Promise<void> {
+    const calls = step ?? this.#place
+    for (const { init, error } of this.failures?.() ?? []) {
+      if (this.#told.has(init.toolCallId)) continue
+      this.#told.add(init.toolCallId)
+      await calls?.failedCall(init, error)
+    }
   }
 
   /** Makes a tool call of the turn. */
@@ -145,6 +169,7 @@ export class SdkLoop {
     body: (args: A, context: ToolRunContext) => R | PromiseLike<R>,
   ): Promise<ToolOutcome<R>> {
     const calls = (await this.#step) ?? this.#run ?? (this.#place as SafeCalls)
+    if (init.toolCallId !== undefined) this.#told.add(init.toolCallId)
     return calls.toolCall<A, R>(init, (args, context) =>
       running.run({ tool: init.apiName }, () => body(args, context)),
     )
@@ -153,8 +178,7 @@ export class SdkLoop {
   /** @throws HookspanError `CALL_DENIED` when a gate withholds the run's last word, or changes it. */
   async complete(end: CompleteInit): Promise<void> {
     // One that did not open has told why to who made the call, and the run ends all the same.
-    const step = await this.#step?.catch(() => undefined)
-    await step?.end()
+    await this.#endTurn(await this.#step?.catch(() => undefined))
     if (!this.#own || this.#run === undefined) return
     const { operationId } = this.#run
     const { reason, content, refusal } = await this.#run.complete(end)
@@ -180,6 +204,7 @@ export class SdkLoop {
   async fail(error: unknown): Promise<void> {
     const step = await this.#step?.catch(() => undefined)
     const interrupted = this.#run?.signal?.aborted === true
+    await this.#tellFailures(step)
     if (interrupted) await step?.end()
     else step?.fail(error)
     if (!this.#own || this.#run === undefined) return

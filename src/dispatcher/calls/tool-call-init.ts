@@ -44,6 +44,11 @@ export interface ToolCallInit<A = unknown> {
    */
   refused?: ToolCallRefused
   /**
+   * The runtime itself has told the model that the call failed, and why, before any tool could run, as of one that there is not: gates
+   * and mocks are not asked, hooks are told.
+   */
+  failed?: ToolCallFailed
+  /**
    * Whom the runtime itself asks about the call in this process, once gates let it through with these arguments, and before hooks are
    * told and mocks asked. Gives why the call is refused, or other arguments for it, where there are.
    */
@@ -56,6 +61,10 @@ export interface ToolCallRefused {
   readonly kind: 'deny' | 'reject'
   readonly code?: string
   readonly reason: string
+}
+
+export interface ToolCallFailed {
+  readonly error: unknown
 }
 
 const SOURCES: readonly ToolSource[] = ['local', 'mcp', 'http', 'agent', 'provider']
@@ -76,6 +85,7 @@ const FIELDS: Fields<ToolCallInit> = {
   mockable: a.boolean,
   asksFirst: a.boolean,
   refused: a.object,
+  failed: a.object,
   permit: a.function,
   onProgress: a.function,
 }
@@ -101,6 +111,7 @@ function isFine(name: keyof ToolCallInit, value: unknown): boolean {
     case 'mockable':
     case 'asksFirst':
     case 'refused':
+    case 'failed':
     case 'permit':
     case 'onProgress':
       return value === undefined || FIELDS[name].fits(value)
@@ -115,6 +126,8 @@ const REFUSED: Fields<ToolCallRefused> = {
   code: a.name,
   reason: required(a.string),
 }
+
+const FAILED: Fields<ToolCallFailed> = { error: required(a.value) }
 
 /** @throws HookspanError `INVALID_CALL` for what does not say why a call is refused. */
 export function assertRefused(refused: unknown): asserts refused is ToolCallRefused {
@@ -133,6 +146,8 @@ export function assertToolCallKeys(init: ToolCallInit): void {
     if (!isFine(name, init[name])) assertFields<ToolCallInit>(init, FIELDS, 'a tool call', 'INVALID_CALL')
   }
   if (init.refused !== undefined) assertRefused(init.refused)
+  if (init.failed !== undefined)
+    assertFields<ToolCallFailed>(init.failed, FAILED, 'what failed of a tool call', 'INVALID_CALL')
 }
 
 /** What the tool's function gets beside its arguments. */

@@ -100,9 +100,9 @@ export class ToolCallRun<A, R> extends ToolCallBracket<A, R> {
   /** Whether nothing that decides, observes or stands in comes between the call and its tool. */
   #goesStraight(): boolean {
     const { core } = this
-    const { asksFirst, refused, permit } = this.init
+    const { asksFirst, refused, failed, permit } = this.init
     if (this.waited !== undefined || asksFirst === true) return false
-    if (refused !== undefined || permit !== undefined) return false
+    if (refused !== undefined || failed !== undefined || permit !== undefined) return false
     if (admission(core) !== undefined) return false
     if (core.decidesAt('beforeToolCall') || core.host.plugins.standIns.length > 0) return false
     return !this.isCutShort() && !core.record.hears('beforeToolCall')
@@ -116,6 +116,10 @@ export class ToolCallRun<A, R> extends ToolCallBracket<A, R> {
     if (before !== undefined) return before
     if (this.waited?.unknown && (this.waited.once || this.init.idempotent !== true)) return this.#unknown()
     if (this.waited?.running !== undefined) return this.#real(fn, this.#settler())
+    if (this.init.failed !== undefined) {
+      await this.announce('The call failed before.')
+      return erroredEnding<R>(toolCallId, this.init.failed.error, false)
+    }
     const asked = await this.#decided()
     const decided = asked?.kind === 'skip' && this.init.mockable === false ? UNMOCKABLE : asked
     if (isRefusal(decided)) {
