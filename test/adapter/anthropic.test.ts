@@ -477,7 +477,7 @@ describe('a tool runner of an observed client', () => {
     ])
   })
 
-  it('lies in the operation that is running, in its tool, or in the one it was given', async () => {
+  it('lies in the operation that is running, below its tool, or in the one it was given', async () => {
     const { client, dispatcher, tree } = observed(SEARCH, DONE, SEARCH, DONE, SEARCH, DONE)
     const op = dispatcher.startOperation({ agentName: 'mine' })
     await op.step(async () => void (await loop(client)))
@@ -494,7 +494,9 @@ describe('a tool runner of an observed client', () => {
       ...inside.map((line) => `    ${line}`),
       '  step 1',
       '    execute_tool ask',
-      ...inside.map((line) => `      ${line}`),
+      '      agent',
+      '        invoke_agent ask',
+      ...RUN.slice(1).map((line) => `        ${line}`),
       'invoke_agent given',
       ...RUN.slice(1),
     ])

@@ -332,14 +332,25 @@ describe.each(Object.entries(CLIENTS))('runTools() of %s', (version, Client) => 
     expect(await run(other.client).finalContent()).toBe('not today')
   })
 
-  it('is a sub-agent in the tool of another one, and in a step of somebody’s run it is of that', async () => {
+  it('is a sub-agent in a tool, of whichever loop, and in a step of somebody’s run it is of that', async () => {
     const expert = (client: OpenAI) =>
       search(() => run(client, [], { messages: [{ role: 'user', content: 'Look.' }] }).finalContent())
-    const { client, tree, dispatcher } = observed(Client, asks('a'), { content: '42' }, DONE, asks('a'), DONE)
+    const { client, tree, dispatcher } = observed(
+      Client,
+      asks('a'),
+      { content: '42' },
+      DONE,
+      asks('a'),
+      DONE,
+      DONE,
+    )
     await run(client, [expert(client)]).done()
     const op = dispatcher.startOperation({ agentName: 'mine' })
     await op.step(() => run(client).done())
     await op.complete()
+    const other = dispatcher.startOperation({ agentName: 'other' })
+    await other.step((step) => step.toolCall({ apiName: 'ask', args: {} }, () => run(client).finalContent()))
+    await other.complete()
 
     expect(tree.lines()).toEqual([
       'invoke_agent shop',
@@ -357,6 +368,13 @@ describe.each(Object.entries(CLIENTS))('runTools() of %s', (version, Client) => 
       '    chat gpt-4o',
       '    execute_tool search',
       '    chat gpt-4o',
+      'invoke_agent other',
+      '  step 0',
+      '    execute_tool ask',
+      '      agent',
+      '        invoke_agent ask',
+      '          step 0',
+      '            chat gpt-4o',
     ])
   })
 

@@ -9,6 +9,7 @@ import type {
   ToolOutcome,
   ToolRunContext,
 } from '../../dispatcher/index.ts'
+import { currentPlace } from '../../dispatcher/run/current.ts'
 import { HookspanError } from '../../internal/errors.ts'
 import { defined } from '../../internal/objects.ts'
 import { currentCalls, type SafeCalls } from '../safe/calls.ts'
@@ -36,13 +37,22 @@ export interface FailedCall {
 
 type Ended = { readonly operationId?: string; readonly content?: string; readonly status: string }
 
-/** In which loop the running code makes its model calls, or for which tool of one it runs. */
-const running = new AsyncLocalStorage<{ readonly loop?: SdkLoop; readonly tool?: string }>()
+/** In which loop the running code makes its model calls: in none where it is that of a tool. */
+const running = new AsyncLocalStorage<SdkLoop | undefined>()
+
+/** The tool call that the running code is the code of. */
+function toolHere(): string | undefined {
+  const place = currentPlace()
+  // What a model does to answer is no agent of the tool that asks it.
+  return place === undefined || place.modelCall !== undefined
+    ? undefined
+    : place.core.toolCallAt(place.site)?.apiName
+}
 
 /**
  * An agent's loop that an SDK runs by itself. A model call begins a turn, what its reply asks for belongs to that turn.
- * Inside somebody's operation its calls belong there; inside a tool of another loop it is a sub-agent, named like the
- * tool; else it is an operation of its own.
+ * Inside somebody's operation its calls belong there; inside a tool, of whichever agent, it is a sub-agent, named like
+ * the tool; else it is an operation of its own.
  */
 export class SdkLoop {
   /** Where calls belong that are made in somebody else's run. */
@@ -74,7 +84,7 @@ export class SdkLoop {
   static async begin(init: LoopInit): Promise<SdkLoop> {
     const { dispatcher, adapter, operation, signal, instruction, ...told } = init
     const calls = currentCalls(dispatcher)
-    const { tool } = running.getStore() ?? {}
+    const tool = toolHere()
     const start = (more: OperationInit) =>
       startOperation(dispatcher, { ...defined({ ...told, signal, adapter }), ...more })
     if (calls !== undefined && tool !== undefined && adapter !== undefined) {
@@ -104,7 +114,7 @@ export class SdkLoop {
 
   /** The loop in which the running code makes its model calls. */
   static get current(): SdkLoop | undefined {
-    return running.getStore()?.loop
+    return running.getStore()
   }
 
   /** From where the running code makes its model calls, if that is in a loop. */
@@ -115,7 +125,7 @@ export class SdkLoop {
 
   /** Runs code of the SDK, whose model calls begin turns. */
   run<T>(fn: () => T): T {
-    const inside = () => running.run({ loop: this }, fn)
+    const inside = () => running.run(this, fn)
     return this.#run === undefined ? inside() : this.#run.run(inside)
   }
 
@@ -170,9 +180,7 @@ export class SdkLoop {
   ): Promise<ToolOutcome<R>> {
     const calls = (await this.#step) ?? this.#run ?? (this.#place as SafeCalls)
     if (init.toolCallId !== undefined) this.#told.add(init.toolCallId)
-    return calls.toolCall<A, R>(init, (args, context) =>
-      running.run({ tool: init.apiName }, () => body(args, context)),
-    )
+    return calls.toolCall<A, R>(init, (args, context) => running.run(undefined, () => body(args, context)))
   }
 
   /** @throws HookspanError `CALL_DENIED` when a gate withholds the run's last word, or changes it. */
