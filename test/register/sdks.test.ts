@@ -1,4 +1,4 @@
-import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -243,6 +243,27 @@ describe('under another name', () => {
     expect({ code, stderr }).toEqual({ code: 0, stderr: expect.not.stringContaining('not attached') })
     expect(spansOf()[0]).toBe(`invoke_agent ${name}`)
   })
+
+  it.each([
+    ['chat.mjs', 'openai'],
+    ['ai-sdk.mjs', 'ai'],
+  ])(
+    'attaches to an SDK of which Nitro has put several versions beside each other: %s',
+    async (name, sdk) => {
+      const installed = join(app, 'node_modules')
+      cpSync(join(installed, `my-${sdk}`), join(installed, `.nitro/${sdk}@7`), { recursive: true })
+      symlinkSync(`.nitro/${sdk}@7`, join(installed, sdk))
+      const path = join(app, name)
+      cpSync(at(`processes/${name}`), path)
+      const { code, stderr } = await registered(path, {
+        env: programEnv(model.baseURL, collector.url),
+        cwd: app,
+      })
+
+      expect({ code, stderr }).toEqual({ code: 0, stderr: expect.not.stringContaining('not attached') })
+      expect(spansOf()[0]).toBe(`invoke_agent ${name}`)
+    },
+  )
 
   it('leaves to an agent what a package brings of a version that is not known, and refuses to ask it outside', async () => {
     const brings = join(app, 'node_modules/brings')
