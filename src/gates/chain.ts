@@ -1,20 +1,20 @@
 import type { GatePoint, GateRecord } from '../hooks/index.ts'
-import { canonicalJson, safeStringify } from '../internal/json.ts'
+import { canonicalJson } from '../internal/json.ts'
 import { copyOrProblem } from '../internal/json-copy.ts'
-import { defined, isRecord } from '../internal/objects.ts'
+import { defined } from '../internal/objects.ts'
 import { snapshot } from '../internal/snapshot.ts'
 import type { ApprovalRequest } from './approver.ts'
 import type { ApprovalOptions, Decision, ReasonCode } from './decision.ts'
+import { concerns, DEFAULT_GATE_PRIORITY, decidesAt, type Gate } from './gate.ts'
 import {
-  concerns,
-  DEFAULT_GATE_PRIORITY,
-  decidesAt,
-  type Gate,
-  type GateContext,
-  runsElsewhere,
-  type TreeTotals,
-} from './gate.ts'
-import { runGate } from './run-gate.ts'
+  type ChainContext,
+  type GateVerdict,
+  type Judging,
+  mutated,
+  PLAIN,
+  unreadable,
+  verdictOf,
+} from './verdict.ts'
 
 /** What the whole chain decided. */
 export type ChainResult =
@@ -63,27 +63,9 @@ export type AskResult =
   | AskedElsewhere
   | Refusal
 
-/** What is decided on, as gates and humans see it. */
-export type Shown = Pick<GateContext, 'payload' | 'content' | 'success'>
-
-/** How what is decided on is shown, where it is more than the payload. */
-export interface View {
-  show(current: unknown): Shown
-  /** What there is once a gate or a human has put something in the payload's place. */
-  replace(current: unknown, payload: unknown): unknown
-  /** All of it, as a human is shown it. */
-  ask(current: unknown): unknown
-  /** What there is once a human has put something in the place of what was shown. */
-  edited(current: unknown, args: unknown): unknown
-}
-
-export interface ChainOptions {
-  readonly view?: View
+export interface ChainOptions extends Judging {
   /** `chain`: mutations pass on. `firstDecision`: the first answer that is not `proceed` ends it (Dapr's rule). */
   readonly composition?: 'chain' | 'firstDecision'
-  readonly signal?: AbortSignal
-  /** Asked anew for each gate, in the place of the context's: one before it may have waited for hours. */
-  totals?(): TreeTotals
   /** Told of each decision as it falls, and of what the gate threw. */
   onDecision?(record: GateRecord, error?: unknown): void
   /** Lets a gate run inside a scope of its own, for tracing. */
@@ -96,29 +78,11 @@ export interface ChainOptions {
   ask?(options: ApprovalOptions, payload: unknown, gate: Gate): Promise<AskResult>
 }
 
-/** What is recorded of a gate, and what is enforced. */
-export interface GateVerdict {
-  readonly record: GateRecord
-  readonly decision: Decision
-  /** What the gate threw. */
-  readonly error?: unknown
-}
-
 /** The gates of one point, in the order in which they decide. */
 export function orderGates(gates: readonly Gate[], point: GatePoint): Gate[] {
   return gates
     .filter((gate) => decidesAt(gate, point))
     .sort((a, b) => (a.priority ?? DEFAULT_GATE_PRIORITY) - (b.priority ?? DEFAULT_GATE_PRIORITY))
-}
-
-type ChainContext = Omit<GateContext, 'signal' | keyof Shown>
-
-/** It is what it shows. */
-const PLAIN: View = {
-  show: (payload) => ({ payload }),
-  replace: (_current, payload) => payload,
-  ask: (payload) => payload,
-  edited: (_current, args) => args,
 }
 
 /**
@@ -274,43 +238,6 @@ function approvalOf({ decision: _name, code: _code, reason, ...approval }: Askin
   return defined({ instructions: reason, ...approval })
 }
 
-/** Nobody is asked about what cannot be shown whole. */
-async function unreadable(gate: Gate, point: GatePoint, problem: string): Promise<GateVerdict> {
-  const decision: Decision = { decision: 'deny', code: 'not_json', reason: `gate "${gate.id}": ${problem}` }
-  return { record: recordOf(gate, point, decision, undefined, 0), decision }
-}
-
-const PROCEED: Decision = { decision: 'proceed' }
-
-async function verdictOf(
-  gate: Gate,
-  ctx: ChainContext,
-  shown: Shown,
-  { signal, view = PLAIN, totals = () => ctx.totals }: ChainOptions,
-): Promise<GateVerdict> {
-  const startedAt = performance.now()
-  const answer = await runGate(gate, { ...ctx, ...shown, totals: totals() }, signal)
-  const { point } = ctx
-  const { payload } = shown
-  const durationMs = performance.now() - startedAt
-  if (answer.ok) {
-    const record = recordOf(gate, point, answer.decision, payload, durationMs, view)
-    return { record, decision: gate.shadow === true ? PROCEED : answer.decision }
-  }
-  const refused: Decision = {
-    decision: 'deny',
-    code: answer.code,
-    reason: `gate "${gate.id}": ${answer.message}`,
-  }
-  const enforced = gate.shadow !== true && gate.onFailure !== 'proceed'
-  const record = {
-    ...recordOf(gate, point, refused, payload, durationMs, view),
-    enforced,
-    failure: answer.code,
-  }
-  return { record, decision: enforced ? refused : PROCEED, error: answer.error }
-}
-
 async function askHuman(
   approval: ApprovalOptions,
   payload: unknown,
@@ -332,45 +259,4 @@ function refusal(decision: Extract<Decision, { decision: 'deny' }>, gate: Gate):
     stop: decision.stop ?? false,
     gateId: gate.id,
   }
-}
-
-/** A model request and a run's outcome are merged shallowly; everything else is replaced. */
-function mutated(point: GatePoint, current: unknown, payload: unknown): unknown {
-  if (point !== 'beforeLlmCall' && point !== 'beforeComplete') return payload
-  return { ...(current as object), ...(payload as object) }
-}
-
-function recordOf(
-  gate: Gate,
-  point: GatePoint,
-  decision: Decision,
-  before: unknown,
-  durationMs: number,
-  view = PLAIN,
-): GateRecord {
-  const denied = decision.decision === 'deny'
-  const { code = denied ? 'policy_denied' : undefined } = decision
-  const { reason = denied ? `denied by gate "${gate.id}"` : undefined } = decision
-  return {
-    gateId: gate.id,
-    point,
-    decision: decision.decision,
-    enforced: gate.shadow !== true,
-    durationMs,
-    ...(runsElsewhere(gate) && { runtime: gate.runtime }),
-    ...(code !== undefined && { code }),
-    ...(reason !== undefined && { reason }),
-    ...(decision.decision === 'mutate' && {
-      changedKeys: changedKeys(point, before, view.show(decision.payload).payload),
-    }),
-  }
-}
-
-function changedKeys(point: GatePoint, before: unknown, payload: unknown): string[] {
-  const after = isRecord(payload) ? mutated(point, before, payload) : payload
-  if (!isRecord(before) || !isRecord(after)) return []
-  return [...new Set([...Object.keys(before), ...Object.keys(after)])]
-    .filter((key) => before[key] !== after[key])
-    .filter((key) => safeStringify(before[key]) !== safeStringify(after[key]))
-    .sort()
 }

@@ -1,5 +1,5 @@
-import type { GateVerdict } from '../../gates/chain.ts'
 import type { Gate, GatePoint } from '../../gates/index.ts'
+import type { GateVerdict } from '../../gates/verdict.ts'
 import type { GateRecord } from '../../hooks/index.ts'
 import { errorMessage } from '../../internal/errors.ts'
 import { defined } from '../../internal/objects.ts'

@@ -1,4 +1,4 @@
-import type { View } from '../../gates/chain.ts'
+import type { View } from '../../gates/verdict.ts'
 import { saysFailure, toContent } from '../../internal/json.ts'
 import { defined, isRecord } from '../../internal/objects.ts'
 import { ToolResult } from './tool-outcome.ts'
