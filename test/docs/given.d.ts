@@ -7,7 +7,7 @@ declare global {
   // What a snippet is about is the call that it makes with these, not what they are.
   // biome-ignore lint/suspicious/noExplicitAny: whatever the reader has
   type Readers = any
-  const graph: Readers
+  const graph: ReturnType<import('@langchain/langgraph').StateGraph<Readers>['compile']>
   const input: Readers
   const search: Readers
   const refund: Readers
