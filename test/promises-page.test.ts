@@ -9,7 +9,7 @@ const PAGE = readFileSync(`${ROOT}docs/promises.md`, 'utf8')
 const SUBJECTS = {
   'Spans and the spool': 22,
   'The exporter': 12,
-  'Guards never vanish': 17,
+  'Guards never vanish': 18,
   'What was shown is what runs': 11,
   'Humans, and runs that wait': 19,
   'Observers change nothing': 10,

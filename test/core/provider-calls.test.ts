@@ -1,6 +1,7 @@
-import type { HookEvent } from 'hookspan'
+import { HookDispatcher, type HookEvent, type HookFailure } from 'hookspan'
 import { deny } from 'hookspan/gates'
 import { matchTrajectory, mock, mockTools } from 'hookspan/mock'
+import { toolPolicy } from 'hookspan/policies'
 import { describe, expect, it } from 'vitest'
 import { traced } from '../support/span-tree.ts'
 import { readAll, startWatched } from './support.ts'
@@ -28,6 +29,20 @@ const toolEvents = (events: readonly HookEvent[]) =>
   events.filter(({ hookType }) => /ToolCall$/.test(hookType))
 
 describe('what the provider ran', () => {
+  it('is told to whoever guards it by name, once: nobody knew its name before', async () => {
+    const failures: HookFailure[] = []
+    const dispatcher = new HookDispatcher({ onHookError: (failure) => void failures.push(failure) })
+    dispatcher.use({ name: 'careful', gates: [toolPolicy({ deny: ['find', 'drop_*'] })] })
+    for (let run = 0; run < 2; run++) {
+      const op = dispatcher.startOperation({})
+      await op.step((step) => step.llmCall(call, () => REPLY))
+      await op.complete()
+    }
+    expect(failures).toMatchObject([
+      { kind: 'unmatched', hookId: 'tool-policy', message: expect.stringContaining('nobody was asked') },
+    ])
+  })
+
   it('is told as tool calls, after the model call and in the order of the reply', async () => {
     const { op, events, types } = startWatched()
     await op.step((step) => step.llmCall(call, () => REPLY))

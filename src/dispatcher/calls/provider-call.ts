@@ -4,6 +4,7 @@ import type { LlmReading } from '../../wire/reading.ts'
 import type { ToolEnd } from '../plugins/instrument.ts'
 import { Bracket } from '../run/bracket.ts'
 import type { CallSite, OperationCore } from '../run/operation-core.ts'
+import { reportRanUnasked } from '../run/out-of-reach.ts'
 import { erroredEnding, returnedEnding, toldToolEnd } from './tool-ending.ts'
 import { ToolResult } from './tool-outcome.ts'
 
@@ -57,6 +58,7 @@ class ProviderCall extends Bracket<ToolEnd, CallSite> {
   tell({ result, success = true, error }: ProviderToolCall): void {
     const call = this.#call
     const { record } = this.core
+    reportRanUnasked(this.core, call.apiName, call.identifier)
     if (record.hears('beforeToolCall')) void record.decideMock({ ...call, ...this.where }, { closed: CLOSED })
     else record.count('beforeToolCall')
     if (!this.claim()) return

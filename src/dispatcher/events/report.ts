@@ -42,7 +42,7 @@ export interface ApprovalMessage {
 /** Why a hook or a plugin did not do its work. The agent is not affected by any of these. */
 export interface HookFailure {
   readonly kind: 'failed' | 'timed_out' | 'dropped' | 'instrument' | 'unmatched'
-  /** The hook's id; the plugin's name for `instrument`; the gate's or hook's for `unmatched`: a pattern of it that no tool has. */
+  /** The hook's id; the plugin's name for `instrument`; the gate's or hook's for `unmatched`: a pattern of it that no tool has, or one that ran unasked. */
   readonly hookId: string
   readonly hookType?: AnyHookType
   readonly operationId?: string
@@ -110,7 +110,7 @@ export class Reporter {
     }
   }
 
-  /** Tells of patterns that match none of a run's tools, once for each id and list of patterns. */
+  /** Tells of patterns that guard nothing, once for each id and list of patterns. */
   unmatched(hookId: string, patterns: readonly string[], message: string): void {
     const key = JSON.stringify([hookId, ...patterns])
     if (this.#unmatched.has(key) || this.#unmatched.size >= MAX_WARNED_IDS) return

@@ -48,6 +48,18 @@ export function assertInReach(core: OperationCore, tools: readonly ToolOutOfReac
   }
 }
 
+/** Tells of a guard for a tool that nobody knew of before the provider had run it: the run could not be refused. */
+export function reportRanUnasked(core: OperationCore, name: string, identifier: string): void {
+  const gate = core.allGates().find((one) => isMeantFor(one, { name, identifier, ranBy: 'provider' }))
+  if (gate === undefined) return
+  const tool = `${identifier}/${name}`
+  core.host.reporter.unmatched(
+    gate.id,
+    [tool],
+    `Gate "${gate.id}" decides on ${gate.point} of ${tool}, and the model's provider ran it by itself: nobody was asked. Name "${identifier}/*", and a run with such tools is refused.`,
+  )
+}
+
 function isMeantFor(gate: Gate, tool: ToolOutOfReach): boolean {
   const { match = [], names = [], shadow } = gate
   if (shadow || !(decidesAt(gate, 'beforeToolCall') || decidesAt(gate, 'afterToolCall'))) return false
