@@ -24,7 +24,8 @@ import { ARGS_MODES, OUTCOMES } from '../mock/trajectory/check-expected.ts'
 import { isNamed } from '../mock/trajectory/compare-calls.ts'
 import { callsOfEvents } from '../mock/trajectory/event-calls.ts'
 import { eventsOf } from '../mock/trajectory/humans.ts'
-import { assertNoMisspeltArgument, assertNotMisspelt } from '../mock/trajectory/misspelt.ts'
+import { assertNoSpanSlip } from '../mock/trajectory/match-spans.ts'
+import { assertNoSlip, assertNoSlipOf, assertNotMisspelt } from '../mock/trajectory/misspelt.ts'
 
 interface MatcherResult {
   pass: boolean
@@ -71,12 +72,14 @@ const ASKED: Fields<AskedHumanOptions> = {
 /** Custom matchers of vitest; `hookspan/vitest` adds them to `expect` when it is imported. */
 export const matchers = {
   toMatchTrajectory(
+    this: unknown,
     received: ReadableTrajectory,
     expected: readonly ExpectedCall[],
     options: TrajectoryOptions = {},
   ): MatcherResult {
     assertRan(received)
     const { pass, report } = matchTrajectory(received, expected, options)
+    if (isNot(this)) for (const call of expected) assertNoSlip(received, call)
     return { pass, message: () => report + failureOf(received) }
   },
 
@@ -92,11 +95,8 @@ export const matchers = {
     assertRan(received)
     const { times, args: mode = 'partial', ...more } = options
     const calls = readTrajectory(received)
-    if (isNot(this) || times === 0) {
-      assertNotMisspelt(received, [name])
-      assertNoMisspeltArgument(received, name, args)
-    }
     const expected = { ...defined({ name, args }), ...more }
+    if (isNot(this) || times === 0) assertNoSlip(received, expected)
     const closest: string[] = []
     const fitting = calls.filter((call) => {
       const { pass, report } = matchTrajectory([call], [expected], { args: mode })
@@ -124,9 +124,10 @@ export const matchers = {
     }
   },
 
-  toHaveSpans(received: object, expected: readonly ExpectedSpan[]): MatcherResult {
+  toHaveSpans(this: unknown, received: object, expected: readonly ExpectedSpan[]): MatcherResult {
     assertRan(received)
     const { pass, report } = matchSpans(received, expected)
+    if (isNot(this)) assertNoSpanSlip(received, expected)
     return { pass, message: () => report + failureOf(received) }
   },
 
@@ -143,6 +144,8 @@ export const matchers = {
     const calls = events === undefined ? readTrajectory(received) : callsOfEvents(events)
     if (isNot(this)) assertNotMisspelt(received, [name])
     const refused = calls.filter(({ outcome }) => outcome === 'denied' || outcome === 'rejected')
+    const codes = refused.flatMap(({ code }) => code ?? [])
+    if (isNot(this)) assertNoSlipOf('No call was refused with the code', options.code, codes)
     const fitting = refused.filter(
       (call) =>
         isNamed(call, name) &&

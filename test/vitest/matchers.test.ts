@@ -1,7 +1,7 @@
 import { HookDispatcher } from 'hookspan'
 import { execAgent } from 'hookspan/agent'
 import { deny, requireApproval } from 'hookspan/gates'
-import { matchTrajectory, readTrajectory, recordEvents, scriptedModel } from 'hookspan/mock'
+import { callTool, matchTrajectory, readTrajectory, recordEvents, scriptedModel } from 'hookspan/mock'
 import { expect as check, repeatRuns } from 'hookspan/vitest'
 import { describe, expect, it } from 'vitest'
 
@@ -241,4 +241,47 @@ it('takes no slip of a tool that was offered for one that was not called', async
   }
   expect(() => check(run).toHaveCalledTool('refnd')).toThrow('Expected a call of "refnd", found 0')
   check(run.messages).not.toHaveCalledTool('refnd')
+})
+
+it('takes no slip of what was seen for what was not there', async () => {
+  const dispatcher = new HookDispatcher()
+  using log = recordEvents(dispatcher)
+  dispatcher.use({ name: 'no', gates: [{ id: 'no', point: 'beforeToolCall', decide: () => deny('no') }] })
+  using client = scriptedModel([callTool('refund', { amount: 900 }), 'sorry'])
+  const parameters = { type: 'object', properties: { amount: { type: 'number' } } }
+  const tools = ['refund', 'refunds'].map((name) => ({ name, parameters, execute: () => 1 }))
+  const run = await execAgent({
+    agent: { name: 'support', model: 'm-4', tools },
+    prompt: 'hello',
+    dispatcher,
+    client,
+  })
+  for (const source of [run, log, log.events]) {
+    for (const [judge, meant] of [
+      [() => check(source).not.toHaveCalledTool('refund', undefined, { agent: 'suport' }), 'support'],
+      [() => check(source).toHaveCalledTool('refund', {}, { agent: 'suport', times: 0 }), 'support'],
+      [() => check(source).not.toMatchTrajectory(['refnd'], { mode: 'superset' }), 'refund'],
+      [() => check(source).not.toMatchTrajectory([{ name: 'refund', args: { ammount: 900 } }]), 'amount'],
+      [() => check(source).not.toMatchTrajectory([{ name: 'refund', agent: 'suport' }]), 'support'],
+      [() => check(source).not.toHaveBeenDenied('refund', { code: 'policy_deneid' }), 'policy_denied'],
+      [() => check(source).not.toHaveSpans(['execute_tool refnd']), 'refund'],
+      [() => check(source).not.toHaveSpans(['excute_tool refund']), 'execute_tool'],
+      [() => check(source).not.toHaveSpans([{ name: 'chat m-4', under: 'invoke_agent suport' }]), 'support'],
+      [
+        () => check(source).not.toHaveSpans([{ attributes: { 'gen_ai.tool.nme': 'refund' } }]),
+        'gen_ai.tool.name',
+      ],
+    ] as const) {
+      expect(judge).toThrow(`Did you mean "${meant}"?`)
+    }
+    // What is there, and what is rightly not.
+    check(source).not.toHaveCalledTool('refund', { amount: 1 }, { agent: 'support' })
+    check(source).not.toHaveCalledTool('refund', undefined, { agent: 'researcher' })
+    check(source).not.toMatchTrajectory(['refunds'])
+    check(source).not.toHaveBeenDenied('refund', { code: 'budget_exceeded' })
+    check(source).not.toHaveSpans(['execute_tool refunds'])
+    check(source).not.toHaveSpans(['chat m-4o'])
+    check(source).not.toHaveSpans(['invoke_agent suppor?r'])
+    check(source).not.toHaveSpans([{ attributes: { 'gen_ai.tool.name': 'refunds', 'server.port': 1 } }])
+  }
 })

@@ -7,6 +7,7 @@ import { differences, formatDifference } from '../match/difference.ts'
 import { bestAssignment } from './assignment.ts'
 import { spansOfEvents } from './event-spans.ts'
 import { eventsOfTree } from './humans.ts'
+import { assertNoSlipOf, assertNotMisspelt } from './misspelt.ts'
 import { unreadable } from './read-trajectory.ts'
 import { type PlainSpan, readSpans } from './spans.ts'
 
@@ -75,6 +76,29 @@ export function matchSpans(source: object, expected: readonly ExpectedSpan[]): S
     ].join('\n'),
   }
 }
+
+/** Whether a span that must not be there is one that could be, by its name, those above it, and its attributes. */
+export function assertNoSpanSlip(source: object, expected: readonly ExpectedSpan[]): void {
+  const spans = spansOf(source) ?? []
+  const keys = spans.flatMap(({ attributes }) => Object.keys(attributes))
+  const seen = Map.groupBy(spans, ({ name }) => firstWord(name))
+  for (const one of expected) {
+    const { name, parent, under, attributes = {} } = typeof one === 'string' ? { name: one } : one
+    for (const title of [name, parent, under]) {
+      if (typeof title !== 'string') continue
+      const what = firstWord(title)
+      assertNoSlipOf('No span is named', what, [...seen.keys()])
+      // Not of models, whose names differ by a sign.
+      const rest = title.slice(what.length + 1)
+      if (what === 'execute_tool') assertNotMisspelt(source, [rest])
+      const agents = seen.get('invoke_agent')?.map((span) => span.name.slice('invoke_agent '.length)) ?? []
+      if (what === 'invoke_agent') assertNoSlipOf('No agent ran that is named', rest, agents)
+    }
+    for (const key of Object.keys(attributes)) assertNoSlipOf('No span has the attribute', key, keys)
+  }
+}
+
+const firstWord = (text: string) => text.split(' ', 1)[0] as string
 
 function spansOf(source: object): PlainSpan[] | undefined {
   if (Array.isArray(source) && source.length === 0) return []

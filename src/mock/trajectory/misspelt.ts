@@ -5,6 +5,25 @@ import { isPlain, isRecord } from '../../internal/objects.ts'
 import { isMatcher } from '../match/matcher.ts'
 import { type ToolDeclaration, toolsOf } from '../tool-catalog.ts'
 import { eventsOfTree } from './humans.ts'
+import { type ReadableTrajectory, readTrajectory } from './read-trajectory.ts'
+import type { ExpectedCall } from './types.ts'
+
+/** Whether a call that must not be there is one that could be: by its tool, its arguments and its agent. */
+export function assertNoSlip(source: ReadableTrajectory, expected: ExpectedCall): void {
+  const { name, args, agent } = typeof expected === 'string' ? { name: expected } : expected
+  assertNotMisspelt(source, [name])
+  assertNoMisspeltArgument(source, name, args)
+  const agents = readTrajectory(source).flatMap((call) => call.agent ?? [])
+  assertNoSlipOf('No agent with a call is named', agent, agents)
+}
+
+/** Of what was seen, and what must not be: where nothing like it was seen, it was rightly not. */
+export function assertNoSlipOf(what: string, name: string | undefined, seen: readonly string[]): void {
+  if (name === undefined || isPattern(name) || seen.includes(name)) return
+  const close = slipOf(name, seen)
+  if (close === undefined) return
+  throw new HookspanError('INVALID_OPTION', `${what} "${name}". Did you mean "${close}"?`)
+}
 
 /**
  * A tool that must not be called, and that nobody offered, may be one that the agent rightly does not have. A name that
@@ -14,7 +33,7 @@ import { eventsOfTree } from './humans.ts'
  * @throws HookspanError `MOCK_UNKNOWN_TOOL`.
  */
 export function assertNotMisspelt(source: object, names: readonly string[]): void {
-  const exact = names.filter((name) => !/[*?]/.test(name))
+  const exact = names.filter((name) => !isPattern(name))
   if (exact.length === 0) return
   const offered = offeredIn(source)
   for (const name of exact) {
@@ -33,7 +52,7 @@ export function assertNotMisspelt(source: object, names: readonly string[]): voi
 }
 
 /** The same for the arguments with which it must not be called: none of them may be a slip of one that it takes. */
-export function assertNoMisspeltArgument(source: object, name: string, args: unknown): void {
+function assertNoMisspeltArgument(source: object, name: string, args: unknown): void {
   if (!isRecord(args) || !isPlain(args) || isMatcher(args)) return
   for (const { name: apiName, inputSchema } of toolsIn(source)) {
     if (!isFor(name, apiName) || !isRecord(inputSchema) || !isRecord(inputSchema.properties)) continue
@@ -69,6 +88,7 @@ function slipOf(name: string, names: readonly string[]): string | undefined {
   return nearestName(name, meant, name.length < 12 ? 1 : 2)
 }
 
+const isPattern = (name: string) => /[*?]/.test(name)
 /** A tool's home is not part of what a model is offered. */
 const bare = (name: string) => name.slice(name.lastIndexOf('/') + 1)
 const isFor = (name: string, apiName: string) => matchesTool(name, { apiName }) || bare(name) === apiName
