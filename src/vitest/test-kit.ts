@@ -29,6 +29,7 @@ import {
 } from '../mock/index.ts'
 import { letGo } from '../mock/mock-tools.ts'
 import { isSubAgent } from '../mock/sub-agent.ts'
+import { GEN_AI } from '../spans/names.ts'
 import type { RecordedSpan } from '../spans/span-tree.ts'
 import { coverageOf } from './coverage.ts'
 import type { ReplayFixtureOptions } from './test-files.ts'
@@ -174,8 +175,8 @@ export class TestKit {
 
   /** Cleans up, and gives everything that was not as the test says. `cutShort`: it failed already, or skipped itself. */
   async finish(cutShort = false): Promise<Error[]> {
+    const failures: Error[] = cutShort ? [] : leftAtWork(this.#tree.spans)
     if (this.#dispatcher === this.#own) this.#closeTools()
-    const failures: Error[] = []
     const end = (part: Disposable | undefined) => {
       try {
         part?.[Symbol.dispose]()
@@ -241,6 +242,26 @@ export class TestKit {
     makeFolder(dirname(path))
     writeFileSync(path, `${JSON.stringify(this.trace.toJSON(), null, 2)}\n`)
   }
+}
+
+/**
+ * A run that nobody awaits is judged by what it did so far. One that stands still, for a human or because its loop does, has
+ * done what it does, and of a stream it is the reader who decides how much is read.
+ */
+function leftAtWork(spans: readonly RecordedSpan[]): Error[] {
+  const open = spans.filter(({ endTime }) => endTime === undefined)
+  const isAsked = open.some(({ name }) => name === 'human_intervention')
+  const isStream = spans.some(({ attributes }) => attributes[GEN_AI.requestStream] === true)
+  const isAtWork = open.some(({ name }) => name !== 'human_intervention' && !name.startsWith('invoke_agent'))
+  const [run] = open
+  if (run === undefined || isAsked || isStream || !isAtWork) return []
+  return [
+    new HookspanError(
+      'TRAJECTORY_UNREADABLE',
+      `The test ended while a run went on (${run.name}): nobody has seen what it does next. Await it, or end it in the ` +
+        'test: `dispatcher.interruptAll()`.',
+    ),
+  ]
 }
 
 /** Of tools that ran: the agent takes it for one that failed, and goes on. */

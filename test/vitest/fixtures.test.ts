@@ -85,6 +85,7 @@ const MISTAKES: [string, RegExp][] = [
     'bad: several runs, at whose report nobody looks',
     /1 of 2 runs passed\nrun 1: expected 1 to be \+?0[\s\S]*Nobody looked at the report of repeat\(\)/,
   ],
+  ['bad: a run that nobody awaits', /The test ended while a run went on \(invoke_agent weather\)/],
   ['bad: several runs that nobody awaits', /repeat\(\) had not ended when the test did. Await it/],
   ['bad: concurrent, and only this one', /Tool "get_weather" was called, and no mock fits/],
 ]
@@ -100,7 +101,7 @@ describe('a test with the fixtures of hookspan/vitest', () => {
       ({ title, status }) => title.startsWith('ok') !== (status === 'passed'),
     )
     expect(wrong).toEqual([])
-    expect(tests.size).toBe(MISTAKES.length + 17)
+    expect(tests.size).toBe(MISTAKES.length + 19)
   })
 
   it('prints the tree of a failed run and saves its trace as OTLP JSON', () => {

@@ -226,6 +226,26 @@ test('bad: several runs, at whose report nobody looks', async ({ repeat }) => {
   await repeat(2, async ({ index }) => expect(index).toBe(0))
 })
 
+const instant = { ...agent, tools: agent.tools.map((tool) => ({ ...tool, execute: () => 1 })) }
+
+test('bad: a run that nobody awaits', ({ dispatcher, model, trace }) => {
+  void execAgent({ agent: instant, prompt, dispatcher, client: model(['hello', 'never said']) })
+  expect(trace).not.toHaveCalledTool('get_weather')
+})
+
+test('ok: a run that is ended in the test', async ({ dispatcher, mocks, model }) => {
+  mocks.use(mock('get_weather').hangs())
+  void execAgent({ agent, prompt, dispatcher, client: model([ask]) })
+  await expect.poll(() => mocks.calls('get_weather')).toHaveLength(1)
+  dispatcher.interruptAll()
+})
+
+test('ok: a loop that stands still', async ({ dispatcher, mocks }) => {
+  mocks.use(mock('get_weather').returns(1))
+  const operation = dispatcher.startOperation()
+  await operation.toolCall({ apiName: 'get_weather', args: { city: 'Berlin' } }, () => 2)
+})
+
 test('bad: several runs that nobody awaits', ({ repeat }) => {
   void repeat(2, () => new Promise((resolve) => setTimeout(resolve, 50)))
 })
