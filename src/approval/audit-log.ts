@@ -131,6 +131,7 @@ function write(
 ): Written | undefined {
   const file = openSync(path, 'a+', 0o600)
   try {
+    const { size } = fstatSync(file)
     const { entry: before, torn } = tail(file)
     if (before !== undefined) assertOwn(before, path, key)
     let { seq, hash } = before ?? { seq: 0, hash: FIRST }
@@ -150,8 +151,13 @@ function write(
       chain({ event: 'begun_anew', lastSeq: known.seq, lastHash: known.hash })
     chain(event)
     writeOrNothing(file, text)
+    const end = size + Buffer.byteLength(text)
     const line = Buffer.from(text.slice(text.lastIndexOf('\n', text.length - 2) + 1))
-    return { seq, hash, line, end: fstatSync(file).size }
+    const written = { seq, hash, line, end }
+    if (fstatSync(file).size >= end) return written
+    // It was emptied at this very moment: this may be gone with the rest, or hang on nothing.
+    ftruncateSync(file, 0)
+    return write(path, key, event, written)
   } finally {
     closeSync(file)
   }
@@ -172,7 +178,7 @@ function writeOrNothing(file: number, text: string): void {
     fsyncSync(file)
   } catch (error) {
     try {
-      ftruncateSync(file, size)
+      if (fstatSync(file).size > size) ftruncateSync(file, size)
     } catch {
       // The half line stays, and the next entry tells of it.
     }

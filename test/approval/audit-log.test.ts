@@ -24,6 +24,29 @@ function swapped(line: string): string {
   return JSON.stringify(Object.fromEntries(Object.entries(JSON.parse(line)).reverse()))
 }
 
+it('that is emptied while it is written to is begun anew, with what was being written', async () => {
+  const { path } = await written()
+  const log = auditLog({ path })
+  await log.append({
+    event: 'answered',
+    requestId: 'r4',
+    // Read once it is known what the entry hangs on.
+    get decision() {
+      if (readFileSync(path, 'utf8').split('\n').length > 4) truncateSync(path, 0)
+      return 'approve'
+    },
+  })
+  expect(verifyAudit({ path })).toMatchObject({ ok: true, entries: 2 })
+  const entries = readFileSync(path, 'utf8')
+    .trimEnd()
+    .split('\n')
+    .map((line) => JSON.parse(line))
+  expect(entries).toMatchObject([
+    { event: 'begun_anew', lastSeq: 5 },
+    { event: 'answered', requestId: 'r4' },
+  ])
+})
+
 it('is refused when it is opened where no file can be written', () => {
   const root = folder()
   writeFileSync(`${root}/file`, '')
