@@ -493,6 +493,15 @@ it("the agent's events are the same with and without it", async () => {
   expect(bare.filter((type) => type === 'toolStreamUpdateEvent')).toHaveLength(2)
 })
 
+it('a run that its limit of turns ends is one of too many steps', async () => {
+  const dispatcher = new HookDispatcher()
+  const events = eventsOf(dispatcher)
+  const agent = observeStrands(agentOn(LOOK_THEN_DONE, [look(() => 'found')]), { dispatcher })
+  expect(await agent.invoke('go', { limits: { turns: 1 } })).toMatchObject({ stopReason: 'limitTurns' })
+  expect(await agent.invoke('go on')).toMatchObject({ stopReason: 'endTurn' })
+  expect(findAll(events, 'onComplete')).toMatchObject([{ reason: 'max_steps' }, { reason: 'done' }])
+})
+
 it('structured output is a tool call, which an allow-list has to name', async () => {
   const run = async (allow: string[]) => {
     const dispatcher = new HookDispatcher()

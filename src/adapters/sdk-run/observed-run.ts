@@ -231,12 +231,12 @@ export class ObservedRun {
   }
 
   /** It is over. Gives what a gate says against its result. A second call does nothing. */
-  end(content?: string): Promise<HookspanError | undefined> {
-    this.#ending ??= this.#end(content).finally(() => this.#settleParked())
+  end(content?: string, reason: 'done' | 'max_steps' = 'done'): Promise<HookspanError | undefined> {
+    this.#ending ??= this.#end(content, reason).finally(() => this.#settleParked())
     return this.#ending
   }
 
-  async #end(content: string | undefined): Promise<HookspanError | undefined> {
+  async #end(content: string | undefined, said: CompletionReason): Promise<HookspanError | undefined> {
     const op = this.#op
     if (op === undefined || op.ended) return undefined
     for (const leave of this.streams) await leave()
@@ -247,7 +247,7 @@ export class ObservedRun {
       this.#parked.resolve(op.park({ waitingFor }))
       return undefined
     }
-    const reason = op.signal?.aborted || waitingFor === 'human' ? 'interrupted' : 'done'
+    const reason = op.signal?.aborted || waitingFor === 'human' ? 'interrupted' : said
     const told = await op.complete({ reason, ...defined({ content }) })
     this.#agentCall?.settle({ operationId: op.operationId, reason: told.reason, ...defined({ content }) })
     return refusalOf(told, content)

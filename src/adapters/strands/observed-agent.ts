@@ -162,7 +162,8 @@ export class ObservedAgent {
     if (result.stopReason === 'interrupt') await agent.park(result)
     if (agent.parked !== undefined) return this.#keepWaiting(agent.parked, result)
     if (result.stopReason === 'cancelled') agent.cancel()
-    const refusal = await agent.run.end(textOf(result.lastMessage?.content ?? []))
+    const content = textOf(result.lastMessage?.content ?? [])
+    const refusal = await agent.run.end(content, result.stopReason === 'limitTurns' ? 'max_steps' : 'done')
     if (refusal !== undefined) throw refusal
   }
 
