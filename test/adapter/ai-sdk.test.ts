@@ -879,6 +879,74 @@ describe('a stream', () => {
     expect(find(events, 'onComplete')).toMatchObject({ reason: 'error' })
   })
 
+  const throws = (error: string) => () => {
+    throw new Error(error)
+  }
+  const mistakes = {
+    'nothing is told of what a call gave': [
+      {
+        messages: [
+          { role: 'user', content: 'go' },
+          { role: 'assistant', content: [{ ...call('find', {}), input: {} }] },
+          { role: 'user', content: 'never mind' },
+        ],
+      },
+      'AI_MissingToolResultsError',
+    ],
+    'a callback throws later': [
+      { prepareStep: ({ stepNumber }: { stepNumber: number }) => stepNumber === 1 && throws('no')() },
+      'Error',
+    ],
+    'it is not to go on': [{ stopWhen: throws('no') }, 'Error'],
+    'the model does not do what it is to': [{ toolChoice: { type: 'tool', toolName: 'other' } }, 'AI_'],
+  } as const
+  it.each(Object.entries(mistakes))(
+    'fails its run where no model call fails, and the SDK says what it says: %s',
+    async (_, [more, failed]) => {
+      for (const name of ['streamText', 'experimental_streamTextLowMemory'] as const) {
+        const { dispatcher, events } = dispatcherWith()
+        const parts = async (sdk: typeof ai) => {
+          const find = ai.tool({ inputSchema: z.object({}), execute: () => 'found' })
+          const model = says([call('find', {})], [text('done')])
+          const asked = { model, tools: { find }, stopWhen: ai.isStepCount(3), onError() {}, ...more }
+          const given = sdk[name](('messages' in asked ? asked : { ...asked, prompt: 'go' }) as never)
+          const said: unknown[] = []
+          try {
+            for await (const { type } of given.stream) said.push(type)
+          } catch (error) {
+            said.push(String(error))
+          }
+          return said
+        }
+        expect(await parts(observeAISDK(ai, { dispatcher }))).toEqual(await parts(ai))
+        await vi.waitFor(() =>
+          expect(find(events, 'onComplete')).toMatchObject({
+            reason: 'error',
+            errorType: expect.stringContaining(failed),
+          }),
+        )
+      }
+    },
+  )
+
+  it('whose time the SDK says is up ends as interrupted', async () => {
+    for (const name of ['streamText', 'experimental_streamTextLowMemory'] as const) {
+      const { dispatcher, events } = dispatcherWith()
+      const model = new MockLanguageModelV4({ doStream: async () => ({ stream: new ReadableStream() }) })
+      const { stream } = observeAISDK(ai, { dispatcher })[name]({ model, prompt: 'go', timeout: 20 })
+      for await (const _ of stream);
+      await vi.waitFor(() => expect(find(events, 'onComplete')).toMatchObject({ reason: 'interrupted' }))
+    }
+  })
+
+  it('of which nothing is kept ends its run when its reader leaves', async () => {
+    const { dispatcher, events } = dispatcherWith()
+    const { experimental_streamTextLowMemory: streamOnce } = observeAISDK(ai, { dispatcher })
+    for await (const { type } of streamOnce({ model: says([text('a long story')]), prompt: 'go' }).stream)
+      if (type === 'text-delta') break
+    await vi.waitFor(() => expect(find(events, 'onComplete')).toMatchObject({ reason: 'done' }))
+  })
+
   it('that is aborted ends as interrupted', async () => {
     const { dispatcher, events } = dispatcherWith()
     const { streamText } = observeAISDK(ai, { dispatcher })

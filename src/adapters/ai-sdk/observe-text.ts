@@ -67,5 +67,22 @@ function streamed(run: ObservedRun, args: SdkArguments): SdkArguments {
 
 export function streamCallbacks(run: ObservedRun, args: SdkArguments): Partial<SdkArguments> {
   const ended = ({ text }: { readonly text?: string }) => run.over(text)
-  return { ...stepCallbacks(run, args), onEnd: before(ended, args.onEnd ?? args.onFinish) }
+  return {
+    ...stepCallbacks(run, args),
+    onChunk: (event: StreamEvent) => {
+      toldIn(event.chunk, run)
+      return args.onChunk?.(event as never)
+    },
+    onEnd: before(ended, args.onEnd ?? args.onFinish),
+  }
+}
+
+interface StreamEvent {
+  readonly chunk: { readonly type?: string; readonly error?: unknown }
+}
+
+/** What ends a stream that is no failure of a model call: messages that are wrong, a callback that throws, a timeout. */
+function toldIn({ type, error }: StreamEvent['chunk'], run: ObservedRun): void {
+  if (type === 'error') run.failure ??= { error }
+  else if (type === 'abort' && !run.signal?.aborted) void run.interrupt()
 }

@@ -102,6 +102,7 @@ export interface SdkArguments {
   readonly experimental_onStepStart?: Callback
   readonly onStepEnd?: Callback
   readonly onStepFinish?: Callback
+  readonly onChunk?: Callback
   readonly onEnd?: Callback
   readonly onFinish?: Callback
   readonly onError?: Callback

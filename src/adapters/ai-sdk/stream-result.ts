@@ -4,6 +4,8 @@ import { rememberRun } from '../sdk-run/parked-run.ts'
 /** Where the SDK's result takes the stream from for each of its readers, whichever way they read. */
 interface StreamResult {
   teeStream?: () => ReadableStream<unknown>
+  /** Of one that is read once: settled when its reader is at the end, or has left. */
+  readonly totalUsage?: PromiseLike<unknown>
 }
 
 /** Ends the run of a stream when it was read to its end, or when its last reader has left it. */
@@ -13,6 +15,11 @@ export function watchResult(result: unknown, run: ObservedRun): void {
   if (typeof teeStream !== 'function') {
     // Its one reader is out of sight.
     whenAborted(run, () => void run.fail(run.signal?.reason))
+    const { totalUsage } = result as StreamResult
+    totalUsage?.then(
+      () => void run.over(),
+      (error: unknown) => void endedBy(run, error),
+    )
     return
   }
   const readers = new Readers(run)
@@ -23,6 +30,14 @@ export function watchResult(result: unknown, run: ObservedRun): void {
     value: () => readers.watch(teeStream.call(result)),
   })
   whenAborted(run, () => readers.aborted())
+}
+
+/** A reader that leaves has the SDK say so by an abort of its own. */
+function endedBy(run: ObservedRun, error: unknown): Promise<unknown> {
+  const { name } = (error ?? {}) as { name?: unknown }
+  if (name === 'TimeoutError') return run.interrupt()
+  if (error instanceof Error && name !== 'AbortError') run.failure ??= { error }
+  return run.over()
 }
 
 class Readers {
