@@ -55,7 +55,22 @@ it('a mocked tool that is not permitted is a rejected call, and no mock is used'
 it('a mocked tool that nobody permits does not run, as without mocks', async () => {
   const { told, ended, used } = await mocked({})
   expect(told).not.toContain('canned')
-  expect({ ended, used }).toEqual({ ended: [], used: [] })
+  expect({ ended, used }).toEqual({ ended: ['denied'], used: [] })
+})
+
+it("a tool of Claude Code that its permissions keep from running is a denied call, with Claude Code's reason", async () => {
+  const { dispatcher, events } = dispatcherWith()
+  const asked = { toolCalls: [{ id: 'call_1', name: 'Bash', args: { command: 'rm -rf made' } }] }
+  await askClaude(dispatcher, [asked, { content: 'done' }], { tools: ['Bash'] })
+  expect(findAll(events, 'onToolCallError')).toEqual([])
+  expect(findAll(events, 'afterToolCall')).toMatchObject([
+    {
+      apiName: 'Bash',
+      outcome: 'denied',
+      code: 'tool_approval',
+      reason: expect.stringContaining('needs approval'),
+    },
+  ])
 })
 
 it('a mocked tool that is allowed needs nobody', async () => {

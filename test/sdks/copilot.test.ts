@@ -10,6 +10,7 @@ import { deny, type Gate, mutate, skip } from 'hookspan/gates'
 import { mock, mockTools, startScriptedServer } from 'hookspan/mock'
 import { requireHuman } from 'hookspan/policies'
 import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest'
+import { dispatcherWith, findAll } from '../support/told-events.ts'
 import { configOf, copilotSubject, scriptedCopilot, startClient } from './subjects/copilot.ts'
 import { elsewhere } from './support/elsewhere.ts'
 import type { Untyped } from './support/sdks.ts'
@@ -164,11 +165,31 @@ describe("Copilot's own tools", () => {
     expect(said).toBe('done')
     expect(told).toEqual([
       'beforeToolCall bash',
-      'onToolCallError bash',
+      'afterToolCall bash',
       'beforeToolCall look',
       'afterToolCall look',
       'onComplete done',
     ])
+  })
+
+  it('and yours that the user does not permit are denied calls, with what he said', async () => {
+    const { dispatcher, events } = dispatcherWith()
+    const tools = [
+      { name: 'look', description: 'Looks.', parameters: { type: 'object' }, handler: () => 'found' },
+    ]
+    const onPermissionRequest = () => ({ kind: 'reject', feedback: 'not today' })
+    await prompt(dispatcher, [make(), ask('look', {}), done], {
+      builtIn: ['bash'],
+      onPermissionRequest,
+      tools,
+    })
+    await dispatcher.drain()
+    const denied = { outcome: 'denied', code: 'tool_approval', reason: expect.stringContaining('not today') }
+    expect(findAll(events, 'afterToolCall')).toMatchObject([
+      { apiName: 'bash', toolCallId: 'call-bash', stepIndex: 0, ...denied },
+      { apiName: 'look', toolCallId: 'call-look', stepIndex: 1, ...denied },
+    ])
+    expect(findAll(events, 'onToolCallError')).toEqual([])
   })
 
   it("keep to the user's own hooks, which come first", async () => {
@@ -179,7 +200,7 @@ describe("Copilot's own tools", () => {
     const { requests } = await prompt(dispatcher, [make(), done], { builtIn: ['bash'], hooks })
 
     expect(toolMessages(requests).join()).toContain('says the user')
-    expect(told).toEqual(['onComplete done'])
+    expect(told).toEqual(['beforeToolCall bash', 'afterToolCall bash', 'onComplete done'])
   })
 })
 

@@ -29,6 +29,15 @@ export interface AnnouncedCall {
   served?: boolean
 }
 
+/** Whoever else was to permit it did not. */
+export async function refuse(
+  { call, permission }: AnnouncedCall,
+  refused: NonNullable<ToolCallInit['refused']>,
+): Promise<void> {
+  permission?.give(refused)
+  await (permission ? call.outcome : call.refuse(refused))
+}
+
 type Permitted = Awaited<ReturnType<NonNullable<ToolCallInit['permit']>>>
 
 /** What Claude Code and its user say to a call that gates let through. */
@@ -72,6 +81,7 @@ export class ClaudeRun {
     const turns = {
       signal,
       asked: this.asked,
+      unrun: this.unrun,
       beginStep: () => this.run.beginStep(this.#steps++),
       calls: () => this.run.calls(),
     }
@@ -124,6 +134,17 @@ export class ClaudeRun {
     const same = this.calls.get(id ?? '') ?? []
     const text = JSON.stringify(args)
     return same.find((one) => JSON.stringify(one.args) === text) ?? same[0]
+  }
+
+  /** Its tool was not begun after all: it was not permitted, or something beside it failed. */
+  readonly unrun = async (id: string, args: unknown, why: string): Promise<void> => {
+    const announced = this.find(id, args)
+    // What was answered without the tool is told, and an abort tells of itself.
+    if (announced === undefined || announced.served || this.run.signal?.aborted) return
+    this.forget(id, announced)
+    if (announced.decision.state !== 'run') return
+    if (why.startsWith('<tool_use_error>')) await announced.call.fail(new Error(why))
+    else await refuse(announced, { kind: 'deny', code: 'tool_approval', reason: why })
   }
 
   forget(id: string, announced: AnnouncedCall): void {

@@ -1,8 +1,7 @@
 import { saidOf } from '../../dispatcher/calls/tool-outcome.ts'
-import type { ToolCallInit } from '../../dispatcher/index.ts'
 import { asName, asObject, type Loose } from '../../wire/reading.ts'
 import { warnOnce } from '../warn-once.ts'
-import { type AnnouncedCall, type ClaudeRun, Permission } from './claude-run.ts'
+import { type ClaudeRun, Permission, refuse } from './claude-run.ts'
 import { namedIn } from './named-in.ts'
 import { inShapeOf } from './results.ts'
 import type { CanUseTool, ClaudeOptions, HookCallback, HookMatcher, HookOutput } from './sdk.ts'
@@ -134,14 +133,6 @@ async function failed(run: ClaudeRun, input: Loose): Promise<HookOutput> {
     await announced.call.fail(new Error(asName(input.error) ?? 'the tool failed'))
   }
   return {}
-}
-
-async function refuse(
-  { call, permission }: AnnouncedCall,
-  refused: NonNullable<ToolCallInit['refused']>,
-): Promise<void> {
-  permission?.give(refused)
-  await (permission ? call.outcome : call.refuse(refused))
 }
 
 /** Tells whom the user's own function asks as the human that it asks. */

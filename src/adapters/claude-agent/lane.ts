@@ -10,6 +10,8 @@ export interface Turns {
   readonly signal: AbortSignal | undefined
   /** Ids of the calls that Claude Code has asked about, in whichever of its agents. */
   readonly asked: Set<string>
+  /** Claude Code has answered a call in the place of its tool. */
+  unrun(toolUseId: string, args: unknown, why: string): Promise<void>
   beginStep(): Promise<void>
   calls(): Promise<SafeCalls>
 }
@@ -98,18 +100,22 @@ export class Lane {
     if (message.type === 'assistant') await this.#assistant(said)
   }
 
-  /** Of calls that Claude Code has answered itself, and asked nobody about: there is no such tool, or it takes other arguments. */
+  /** What Claude Code has answered itself: it asked nobody where there is no such tool, or the tool takes other arguments. */
   async #tellFailures(results: readonly Loose[]): Promise<void> {
     for (const { tool_use_id: id, is_error, content } of results) {
       const use = asObjects(this.#reply?.content).find(
         (block) => block.type === 'tool_use' && block.id === id,
       )
       const [toolCallId, name] = [asName(id), asName(use?.name)]
-      if (is_error !== true || !toolCallId || !name || this.#turns.asked.has(toolCallId)) continue
+      if (is_error !== true || !toolCallId || !name) continue
+      const [args, why] = [use?.input, asName(content) ?? textOf(asList(content))]
+      if (this.#turns.asked.has(toolCallId)) {
+        await this.#turns.unrun(toolCallId, args, why)
+        continue
+      }
       if (!this.#reply?.isStreamed) await this.ended()
-      const error = new Error(asName(content) ?? textOf(asList(content)))
       const calls = await this.#turns.calls()
-      await calls.failedCall({ toolCallId, ...namedIn(name), args: use?.input }, error)
+      await calls.failedCall({ toolCallId, ...namedIn(name), args }, new Error(why))
     }
   }
 

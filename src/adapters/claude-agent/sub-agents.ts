@@ -65,6 +65,7 @@ export class SubAgents {
     const turns = {
       signal,
       asked: this.#run.asked,
+      unrun: this.#run.unrun,
       async beginStep() {
         await agent.step?.end()
         agent.step = await op.openStep()

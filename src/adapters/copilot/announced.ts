@@ -6,7 +6,7 @@ import type { CopilotEvent } from './sdk.ts'
 /** Of agents that Copilot calls, its events may come after its questions. What is told in none within this time is the run's. */
 export const TOLD_WITHIN_MS = 1_000
 
-interface Call {
+export interface AnnouncedCall {
   readonly id: string
   readonly name: unknown
   readonly args: unknown
@@ -19,7 +19,7 @@ interface Call {
 
 /** The calls that Copilot has announced, and has not told the end of. */
 export class AnnouncedCalls {
-  #calls: Call[] = []
+  #calls: AnnouncedCall[] = []
   #more = Promise.withResolvers<void>()
 
   hear({ type, data = {}, agentId }: CopilotEvent): void {
@@ -33,6 +33,10 @@ export class AnnouncedCalls {
     this.#calls.push({ id, name: data.toolName, args: data.arguments, agentId, isTaken: false, asked: 0 })
     this.#more.resolve()
     this.#more = Promise.withResolvers()
+  }
+
+  find(id: string | undefined, agentId: string | undefined): AnnouncedCall | undefined {
+    return this.#calls.find((one) => one.id === id && one.agentId === agentId)
   }
 
   /** The id of a call of an agent, of which only its name and arguments are known. */

@@ -1,11 +1,15 @@
 import { isDeepStrictEqual } from 'node:util'
 import { saidOf, tellsFailure } from '../../dispatcher/calls/tool-outcome.ts'
+import type { ToolCallInit } from '../../dispatcher/index.ts'
 import { asName, asObject, type Loose } from '../../wire/reading.ts'
 import type { SafeToolCall } from '../safe/tool-call.ts'
 import type { ObservedRun } from '../sdk-run/observed-run.ts'
 import type { AnnouncedCalls } from './announced.ts'
 import type { CopilotHooks } from './sdk.ts'
 import type { SubAgent, SubAgents } from './sub-agents.ts'
+
+/** Why a call did not come to its tool: whoever was to permit it did not, or it failed before. */
+export type Unrun = NonNullable<ToolCallInit['refused']> | { readonly error: unknown }
 
 /** The run that they belong to. */
 interface Running {
@@ -15,6 +19,8 @@ interface Running {
   /** Once all that Copilot has said so far is told. */
   readonly told: Promise<unknown>
   stopIfAsked(agent?: SubAgent): Promise<void>
+  /** A call is told from now on. */
+  asked(toolCallId: string | undefined): void
   /** Copilot has what it needs of a call. */
   ended(toolCallId: string | undefined): void
 }
@@ -45,6 +51,7 @@ export class BuiltIns {
   async before(name: string, announced: unknown, args: unknown, agentId?: string): Promise<Loose> {
     const agent = await this.#run.agents.of(agentId)
     const toolCallId = await this.#run.announced.take(agentId, name, announced)
+    this.#run.asked(toolCallId)
     await this.#run.told
     const calls = agent?.calls() ?? (await this.#run.run.calls())
     const call = calls.openToolCall<unknown, unknown>({
@@ -97,6 +104,16 @@ export class BuiltIns {
     const open = this.#take(name, args, agentId)
     await open?.call.fail(new Error(error))
     this.#run.ended(open?.id)
+  }
+
+  /** Copilot has answered it in the place of the tool. Gives whether it was one of these. */
+  async unrun(id: string | undefined, agentId: string | undefined, why: Unrun): Promise<boolean> {
+    const open = this.#open.find((one) => one.id === id && one.agentId === agentId)
+    if (open === undefined) return false
+    this.#open = this.#open.filter((one) => one !== open)
+    if ('error' in why) await open.call.fail(why.error)
+    else await open.call.refuse(why)
+    return true
   }
 
   #take(name: string, args: unknown, agentId: string | undefined): Open | undefined {

@@ -8,7 +8,7 @@ import { defined, isRecord } from '../../internal/objects.ts'
 import { asName, asObject, type Loose } from '../../wire/reading.ts'
 import { currentCalls } from '../safe/calls.ts'
 import { ObservedRun, type RunHost } from '../sdk-run/observed-run.ts'
-import { AnnouncedCalls } from './announced.ts'
+import { type AnnouncedCall, AnnouncedCalls } from './announced.ts'
 import { BuiltIns } from './built-ins.ts'
 import { Lane } from './lane.ts'
 import type {
@@ -30,6 +30,8 @@ export class SessionRun {
   readonly run: ObservedRun
   readonly builtIns: BuiltIns
   readonly announced = new AnnouncedCalls()
+  /** Ids of the calls that are told. */
+  readonly #asked = new Set<string>()
   readonly agents: SubAgents
   readonly #lane: Lane
   readonly #calls: WaitingCalls
@@ -114,6 +116,10 @@ export class SessionRun {
   hear(event: CopilotEvent): void {
     const { type, data = {}, agentId } = event
     this.#calls.hear(event)
+    if (type === 'tool.execution_complete' && data.success === false) {
+      const call = this.announced.find(asName(data.toolCallId), agentId)
+      this.#next(() => this.#unrun(call, asObject(data.error) ?? {}))
+    }
     this.announced.hear(event)
     this.agents.hear(event)
     this.#next(() => this.agents.told(event))
@@ -122,6 +128,26 @@ export class SessionRun {
     if (type === 'session.error') this.end(new Error(asName(data.message) ?? 'the session failed'))
     if (type === 'session.idle') this.end()
     if (type === 'abort' && !this.run.isStopped) this.aborted()
+  }
+
+  /** Of a call that failed before its tool could tell, or was not permitted, Copilot alone says why. */
+  async #unrun(call: AnnouncedCall | undefined, { message, code }: Loose): Promise<void> {
+    const apiName = asName(call?.name)
+    if (call === undefined || apiName === undefined || this.run.signal?.aborted) return
+    const { id: toolCallId, agentId, args } = call
+    const reason = asName(message) ?? 'Copilot did not say why it was not run.'
+    const refused = { kind: 'deny', code: 'tool_approval', reason } as const
+    const why = code === 'denied' ? refused : { error: new Error(reason) }
+    if ((await this.builtIns.unrun(toolCallId, agentId, why)) || this.#asked.has(toolCallId)) return
+    const calls = (await this.agents.of(agentId))?.calls() ?? (await this.run.calls())
+    const isOwn = this.#config.tools?.some(({ name }) => name === apiName)
+    const init = { toolCallId, apiName, args, ...(!isOwn && { identifier: 'copilot' }) }
+    if ('error' in why) await calls.failedCall(init, why.error)
+    else await calls.toolCall({ ...init, refused }, () => Promise.reject(new Error(reason)))
+  }
+
+  asked(toolCallId: string | undefined): void {
+    if (toolCallId !== undefined) this.#asked.add(toolCallId)
   }
 
   aborted(): void {
@@ -223,6 +249,7 @@ export class SessionRun {
     invocation: ToolInvocation,
   ): Promise<unknown> {
     const { toolCallId } = invocation
+    this.asked(toolCallId)
     const agentId = this.agents.areAtWork ? await this.announced.agentOf(toolCallId, args) : undefined
     const agent = await this.agents.of(agentId)
     await this.#told
