@@ -3,7 +3,7 @@ import { a, assertFields, type Fields, required, secret, shape } from '../intern
 import { MAX_ANSWER_BYTES, statusOfRefusal } from '../internal/http/answer.ts'
 import { bearerToken, ownerOfToken, type TokenOwner, tokenOwners } from '../internal/http/bearer.ts'
 import { json, problem, readBody, tooMany, unauthorized } from '../internal/http/reply.ts'
-import type { Routes } from '../internal/http/serve-routes.ts'
+import type { Routes as ApprovalRoutes } from '../internal/http/serve-routes.ts'
 import { defined } from '../internal/objects.ts'
 import { RateLimiter } from '../internal/rate-limiter.ts'
 import { assertSecret, ReplayGuard, SIGNATURE_HEADERS, verifySignature } from '../internal/signature.ts'
@@ -55,8 +55,7 @@ export const ROUTES_FIELDS: Fields<ApprovalRoutesOptions> = {
   perMinute: a.number(1),
 }
 
-/** Answers a request, or undefined for a path that is not its own. */
-export type ApprovalRoutes = Routes
+export type { ApprovalRoutes }
 
 /**
  * Routes for any server that speaks `Request` and `Response`:

@@ -1,7 +1,7 @@
 import { hash } from 'node:crypto'
 import { nonZero, type OperationIds } from '../internal/operation-ids.ts'
 
-export { idsOfOperation } from '../internal/operation-ids.ts'
+export { idsOfOperation, type OperationIds } from '../internal/operation-ids.ts'
 
 /** Structural twin of the SDK's `IdGenerator`. */
 export interface IdGenerator {

@@ -1,5 +1,5 @@
 import { join } from 'node:path'
-import { expect as baseExpect, test as baseTest } from 'vitest'
+import { expect as baseExpect, test as baseTest, type TestAPI } from 'vitest'
 import type { HookDispatcher } from '../dispatcher/index.ts'
 import { errorMessage } from '../internal/errors.ts'
 import type { MockTools, ScriptedApprovals, ToolReplay } from '../mock/index.ts'
@@ -60,7 +60,7 @@ type OnDispatcher = Context & { dispatcher: HookDispatcher }
  *   expect(run).toHaveCalledTool('get_weather', { city: 'Berlin' })
  * })
  */
-export const test = baseTest.extend<HookspanFixtures & { kit: TestKit }>({
+export const test: TestAPI<HookspanFixtures> = baseTest.extend<HookspanFixtures & { kit: TestKit }>({
   kit: async ({ task, signal }: Omit<Context, 'kit'>, use: Use<TestKit>) => {
     const kit = new TestKit(signal)
     await use(kit)

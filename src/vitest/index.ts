@@ -1,3 +1,5 @@
+// Tests of a project with `declaration` say the type of the fixtures that they extend, by a name that they can import.
+export type { HookDispatcher } from '../dispatcher/index.ts'
 export type { RecordedSpan } from '../spans/span-tree.ts'
 export type { HookspanMatchers } from './augment.ts'
 export { expect, type HookspanFixtures, it, test } from './fixtures.ts'

@@ -42,6 +42,17 @@ test('has types', async ({ trace }: { trace: object }) => {
 })
 `
 
+/** What a project of several writes declarations for: each type is to have a name that can be imported. */
+const EXPORTED = `
+import { type Approvals, approvalRoutes } from 'hookspan/approval'
+import { idsOfOperation, operationIdGenerator } from 'hookspan/tracing'
+import { test as base } from 'hookspan/vitest'
+export const test = base.extend<{ shop: string }>({ shop: async ({ dispatcher }, use) => use(String(dispatcher)) })
+export const routes = approvalRoutes({ approvals: {} as Approvals })
+export const generator = operationIdGenerator()
+export const ids = idsOfOperation('one')
+`
+
 describe('beside versions of its peers that it was not tested with', () => {
   let project: Awaited<ReturnType<typeof installPacked>>
   beforeAll(async () => {
@@ -77,13 +88,17 @@ describe('beside versions of its peers that it was not tested with', () => {
     expect(JSON.parse(stdout)).toMatchObject({ numFailedTests: 0, numPassedTests: 8 })
   })
 
-  it('has the types of its matchers there, also where those of libraries are checked', async () => {
-    writeFileSync(join(project.folder, 'matchers.mts'), MATCHERS)
+  it.each([
+    ['has the types of its matchers there, also where those of libraries are checked', MATCHERS, '--noEmit'],
+    ['has types that another project can name', EXPORTED, '--declaration --emitDeclarationOnly'],
+  ])('%s', async (_name, code, more) => {
+    const file = `${code === MATCHERS ? 'matchers' : 'exported'}.mts`
+    writeFileSync(join(project.folder, file), code)
     const flags =
-      '--strict --noEmit --skipLibCheck false --module nodenext --target es2024 --types node'.split(' ')
+      `${more} --strict --skipLibCheck false --module nodenext --target es2024 --types node`.split(' ')
     const tsc = join(ROOT, 'node_modules/typescript/bin/tsc')
     const typeRoots = ['--typeRoots', join(ROOT, 'node_modules/@types')]
-    const checked = run(process.execPath, [tsc, ...flags, ...typeRoots, 'matchers.mts'], {
+    const checked = run(process.execPath, [tsc, ...flags, ...typeRoots, file], {
       cwd: project.folder,
       env: outside,
     })
