@@ -562,6 +562,36 @@ describe('what the models of the AI SDK give', () => {
     expect(languageModel.read(languageModel.write({ response, ...(usage && { usage }) }, {}))).toEqual(read)
   })
 
+  it('has the label of the MCP server whose tool the provider ran, and its failure', () => {
+    const ran = { type: 'tool-call', input: '{"q":1}', providerExecuted: true, dynamic: true }
+    // As `@ai-sdk/openai` and `@ai-sdk/anthropic` make them.
+    const mcp = { type: 'call', serverLabel: 'wiki', name: 'ask', arguments: '{"q":1}' }
+    const anthropic = { type: 'mcp-tool-use', serverName: 'shop' }
+    const { response } = readReply({
+      content: [
+        { ...ran, toolCallId: 'a', toolName: 'mcp.ask' },
+        { type: 'tool-result', toolCallId: 'a', toolName: 'mcp.ask', result: { ...mcp, output: 'yes' } },
+        { ...ran, toolCallId: 'b', toolName: 'mcp.ask' },
+        { type: 'tool-result', toolCallId: 'b', toolName: 'mcp.ask', result: { ...mcp, error: 'down' } },
+        { ...ran, toolCallId: 'c', toolName: 'buy', providerMetadata: { anthropic } },
+        {
+          type: 'tool-result',
+          toolCallId: 'c',
+          toolName: 'buy',
+          result: [],
+          providerMetadata: { anthropic },
+        },
+      ],
+      finishReason: { unified: 'stop', raw: 'stop' },
+      usage: { inputTokens: {}, outputTokens: {} },
+    } as never)
+    expect(response.providerToolCalls).toMatchObject([
+      { toolCallId: 'a', apiName: 'mcp.ask', identifier: 'wiki', success: true },
+      { toolCallId: 'b', apiName: 'mcp.ask', identifier: 'wiki', success: false, error: { error: 'down' } },
+      { toolCallId: 'c', apiName: 'buy', identifier: 'shop', success: true },
+    ])
+  })
+
   it('is read in versions 2 and 3', () => {
     const usage = {
       inputTokens: 9,

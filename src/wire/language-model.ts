@@ -106,9 +106,15 @@ function runOf(part: Loose): ProviderToolCall {
   return {
     toolCallId: asText(part.toolCallId) ?? '',
     apiName: asText(part.toolName) ?? '',
-    identifier: OWNER,
+    identifier: serverOf(part) ?? OWNER,
     args: parseArguments(part.input),
   }
+}
+
+/** The label of the MCP server that has the tool, where the provider reached one. */
+function serverOf({ providerMetadata, result }: Loose): string | undefined {
+  const { serverName } = asObject(asObject(providerMetadata)?.anthropic) ?? {}
+  return asName(serverName) ?? asName(asObject(result)?.serverLabel)
 }
 
 function read(reply: Loose): LlmReading {
@@ -123,9 +129,11 @@ function read(reply: Loose): LlmReading {
   for (const item of parts.filter(({ type }) => type === 'tool-result')) {
     const at = runs.findIndex(({ toolCallId }) => toolCallId === item.toolCallId)
     const { error: _before, ...run } = runs[at] ?? runOf(item)
-    const failed = item.isError === true
+    const { serverLabel, error } = asObject(item.result) ?? {}
+    const failed = item.isError === true || (serverLabel !== undefined && error != null)
     const outcome = failed ? { error: item.result } : { result: item.result }
-    runs[at < 0 ? runs.length : at] = { ...run, ...outcome, success: !failed }
+    const identifier = serverOf(item) ?? run.identifier
+    runs[at < 0 ? runs.length : at] = { ...run, identifier, ...outcome, success: !failed }
   }
   const { finishReason: reason, response } = reply
   const finish = asName(reason) ?? asName(asObject(reason)?.raw) ?? asName(asObject(reason)?.unified)
