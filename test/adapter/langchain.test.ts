@@ -616,6 +616,20 @@ it.each([
 )
 
 it.each([
+  ['OpenAI', { response_metadata: { finish_reason: 'stop', model_name: 'm-1' } }],
+  ['Anthropic, streamed', { additional_kwargs: { stop_reason: 'stop', model: 'm-1' } }],
+  ['Google', { response_metadata: { finishReason: 'stop', model: 'm-1' } }],
+  ['Bedrock', { response_metadata: { stopReason: 'stop', model: 'm-1' } }],
+  ['Ollama', { response_metadata: { done_reason: 'stop', model: 'm-1' } }],
+])('tells why the model stopped, as the package of %s says it', async (_, about) => {
+  const { dispatcher, events } = dispatcherWith()
+  const model = fakeModel().respond(new AIMessage({ content: 'hi', ...about }))
+  await createAgent({ model, tools: [], middleware: [hookspanMiddleware({ dispatcher })] }).invoke(hi())
+  await dispatcher.drain()
+  expect(find(events, 'afterLlmCall')).toMatchObject({ response: { finishReasons: ['stop'], model: 'm-1' } })
+})
+
+it.each([
   ['denied', () => deny('not that'), ['not that']],
   ['rewritten', () => mutate({ content: 'something else' }), ['something else']],
   ['let through', () => undefined, ['the secret']],

@@ -62,12 +62,17 @@ function thoughtsOf({ content, additional_kwargs: about = {} }: LcMessage): stri
   return said.filter(Boolean).join('\n') || beside || undefined
 }
 
+/** Why the model stopped, in the words of each provider's package. */
+const ENDED_BY = ['finish_reason', 'stop_reason', 'finishReason', 'stopReason', 'done_reason']
+
 /** What the model said. Where LangChain made more of it, as of structured output, the message in it counts. */
 export function readReply(reply: unknown): LlmReading {
   const { messages } = reply as { messages?: unknown }
   const message = (Array.isArray(messages) ? messages[0] : reply) as LcMessage
-  const { id, tool_calls = [], usage_metadata: usage, response_metadata: about = {} } = message
-  const finish = asName(about.finish_reason) ?? asName(about.stop_reason) ?? asName(about.finishReason)
+  const { id, tool_calls = [], usage_metadata: usage, response_metadata, additional_kwargs } = message
+  // Of a stream some packages tell it beside the message.
+  const about: Loose = { ...additional_kwargs, ...response_metadata }
+  const finish = ENDED_BY.map((name) => asName(about[name])).find((reason) => reason !== undefined)
   const content = textOf(message)
   const response = defined({
     id,
