@@ -113,6 +113,42 @@ it('tells the tool of an MCP server that says it failed as failed, and the model
   expect(told).toMatchObject({ success: false, content: 'broken' })
 })
 
+it.each([
+  [true, 'found'],
+  [false, 'This tool call is rejected.'],
+])(
+  "tells a call that ADK's own confirmation keeps from running as failed, until it is confirmed (%s)",
+  async (confirmed, last) => {
+    const dispatcher = new HookDispatcher()
+    using log = recordEvents(dispatcher)
+    const asked = async (plugins: readonly object[]) => {
+      const options = { name: 'look', description: 'Looks.', parameters: PARAMETERS, execute: () => 'found' }
+      const agent = agentOn(LOOK_THEN_DONE, [new FunctionTool({ ...options, requireConfirmation: true })])
+      const runner = new InMemoryRunner({ agent, appName: 'app', plugins })
+      const { id: sessionId } = await runner.sessionService.createSession({ appName: 'app', userId: 'u' })
+      const say = async (part: object) => {
+        const parts: Untyped[] = []
+        const newMessage = { role: 'user', parts: [part] }
+        for await (const { content } of runner.runAsync({ userId: 'u', sessionId, newMessage }))
+          parts.push(...(content?.parts ?? []))
+        return parts
+      }
+      const question = (await say({ text: 'go' })).find(
+        ({ functionCall }) => functionCall?.name === 'adk_request_confirmation',
+      )
+      const { id, name } = question.functionCall
+      const told = await say({ functionResponse: { id, name, response: { confirmed } } })
+      return told.map(({ functionResponse, text }) => functionResponse?.response ?? text)
+    }
+    expect(await asked([hookspanPlugin({ dispatcher })])).toEqual(await asked([]))
+    const told = log.events.filter(({ hookType }) => hookType === 'afterToolCall')
+    expect(told).toMatchObject([
+      { success: false, content: expect.stringContaining('requires confirmation') },
+      { success: confirmed, content: last },
+    ])
+  },
+)
+
 it.each([false, true])(
   'what a gate leaves alone in a reply goes back to Gemini as it came, streamed: %s',
   async (streams) => {

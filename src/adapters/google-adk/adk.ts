@@ -83,7 +83,13 @@ export interface AdkTool {
 
 export interface AdkToolCall {
   readonly args: Loose
-  readonly toolContext: { readonly functionCallId?: string; readonly invocationContext?: AdkInvocation }
+  readonly toolContext: {
+    readonly functionCallId?: string
+    readonly invocationContext?: AdkInvocation
+    /** What a human said to the SDK's own question about the call. */
+    readonly toolConfirmation?: { readonly confirmed?: boolean }
+    readonly actions?: { readonly requestedToolConfirmations?: Loose }
+  }
 }
 
 export function textOf(content: AdkContent | undefined): string {

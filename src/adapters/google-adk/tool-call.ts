@@ -1,9 +1,9 @@
 import { AsyncLocalStorage } from 'node:async_hooks'
-import { tellsFailure, wordsOf } from '../../dispatcher/calls/tool-outcome.ts'
+import { ToolResult, tellsFailure, wordsOf } from '../../dispatcher/calls/tool-outcome.ts'
 import type { ToolOutcome } from '../../dispatcher/index.ts'
 import { jsonIn } from '../../internal/json.ts'
 import { defined, isRecord } from '../../internal/objects.ts'
-import { asName, type Loose } from '../../wire/reading.ts'
+import { asName, asObject, asText, type Loose } from '../../wire/reading.ts'
 import { currentCalls } from '../safe/calls.ts'
 import { asFailed, saysItFailed } from '../tool-failure.ts'
 import type { AdkTool, AdkToolCall } from './adk.ts'
@@ -39,8 +39,24 @@ export async function callTool(
     }),
   })
   const body = (args: unknown) => withSpans(() => perform({ ...asked, args: args as Loose }))
-  const outcome = await call.run(async (args) => asFailed(await atWork.run(agent, () => body(args))))
+  let gave: unknown
+  const outcome = await call.run(async (args) => {
+    const result = await atWork.run(agent, () => body(args))
+    const open = unconfirmed(asked, result)
+    if (open !== undefined) gave = result
+    return open ?? asFailed(result)
+  })
+  if (gave !== undefined && 'result' in outcome && outcome.result === gave) return gave
   return givenOf(outcome)
+}
+
+/** A call that a human has not confirmed, or not yet, has not done what it was asked for, as the SDK says in its result's place. */
+function unconfirmed({ toolContext }: AdkToolCall, result: unknown): ToolResult | undefined {
+  const { functionCallId = '', toolConfirmation, actions } = toolContext
+  const asks = actions?.requestedToolConfirmations?.[functionCallId] !== undefined
+  const error = asText(asObject(result)?.error)
+  if (error === undefined || !(asks || toolConfirmation?.confirmed === false)) return undefined
+  return new ToolResult({ content: error, success: false, data: result })
 }
 
 /** A Standard Schema, or a JSON Schema: Google's own dialect, with types in capitals, is none. */
