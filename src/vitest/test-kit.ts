@@ -29,7 +29,7 @@ import {
 } from '../mock/index.ts'
 import { letGo } from '../mock/mock-tools.ts'
 import { isSubAgent } from '../mock/sub-agent.ts'
-import { GEN_AI } from '../spans/names.ts'
+import { GEN_AI, HOOKSPAN } from '../spans/names.ts'
 import type { RecordedSpan } from '../spans/span-tree.ts'
 import { coverageOf } from './coverage.ts'
 import type { ReplayFixtureOptions } from './test-files.ts'
@@ -176,7 +176,7 @@ export class TestKit {
   /** Cleans up, and gives everything that was not as the test says. `cutShort`: it failed already, or skipped itself. */
   async finish(cutShort = false): Promise<Error[]> {
     const failures: Error[] = cutShort ? [] : leftAtWork(this.#tree.spans)
-    if (this.#dispatcher === this.#own) this.#closeTools()
+    this.#closeTools()
     const end = (part: Disposable | undefined) => {
       try {
         part?.[Symbol.dispose]()
@@ -210,10 +210,19 @@ export class TestKit {
    */
   #closeTools(): void {
     if (this.#mocks === undefined && this.#replays.every(({ replay }) => replay.mode === 'record')) return
-    this.#own.use({
-      name: 'hookspan/vitest: the test is over',
+    const isOwn = this.#dispatcher === this.#own
+    // A dispatcher that was brought along goes on with others' runs, in the next test, too.
+    const left = this.#tree.spans.filter(isAtWork).map(({ traceId }) => traceId)
+    const runs = new Set(
+      this.#tree.roots.flatMap(({ traceId, attributes }) =>
+        left.includes(traceId) ? [attributes[HOOKSPAN.operationRootId]] : [],
+      ),
+    )
+    if (!isOwn && runs.size === 0) return
+    this.#dispatcher.use({
+      name: `hookspan/vitest: the test is over ${nextId++}`,
       standIn: (call) => {
-        if (isSubAgent(call)) return undefined
+        if (isSubAgent(call) || !(isOwn || runs.has(call.operation.rootOperationId))) return undefined
         throw new HookspanError(
           'MOCK_UNMATCHED',
           `Tool "${call.apiName}" was called after the end of its test, whose mocks are gone: it does not run. ` +
@@ -252,9 +261,8 @@ function leftAtWork(spans: readonly RecordedSpan[]): Error[] {
   const open = spans.filter(({ endTime }) => endTime === undefined)
   const isAsked = open.some(({ name }) => name === 'human_intervention')
   const isStream = spans.some(({ attributes }) => attributes[GEN_AI.requestStream] === true)
-  const isAtWork = open.some(({ name }) => name !== 'human_intervention' && !name.startsWith('invoke_agent'))
   const [run] = open
-  if (run === undefined || isAsked || isStream || !isAtWork) return []
+  if (run === undefined || isAsked || isStream || !open.some(isAtWork)) return []
   return [
     new HookspanError(
       'TRAJECTORY_UNREADABLE',
@@ -263,6 +271,9 @@ function leftAtWork(spans: readonly RecordedSpan[]): Error[] {
     ),
   ]
 }
+
+const isAtWork = ({ name, endTime }: RecordedSpan) =>
+  endTime === undefined && name !== 'human_intervention' && !name.startsWith('invoke_agent')
 
 /** Of tools that ran: the agent takes it for one that failed, and goes on. */
 function expectedInTools(events: readonly HookEvent[]): Error[] {

@@ -1,7 +1,8 @@
-import { type HookDispatcher, HookspanError } from 'hookspan'
+import { HookDispatcher, HookspanError } from 'hookspan'
 import { mock } from 'hookspan/mock'
 import { repeatRuns } from 'hookspan/vitest'
 import { expect, it } from 'vitest'
+import { TestKit } from '../../src/vitest/test-kit.ts'
 
 it('does not let real tools run for what a test has left behind', async () => {
   const ran: string[] = []
@@ -27,4 +28,26 @@ it('does not let real tools run for what a test has left behind', async () => {
   // Without mocks the tools are meant to run.
   await repeatRuns(1, ({ dispatcher }) => void left.push(dispatcher))
   expect(await call(left[1] as HookDispatcher, 'charge', 'live')).toMatchObject({ state: 'completed' })
+})
+
+it('does not on a dispatcher that a test has brought along, which goes on with other runs', async () => {
+  const dispatcher = new HookDispatcher()
+  const ran: string[] = []
+  const asked = Promise.withResolvers<void>()
+  const goesOn = Promise.withResolvers<void>()
+  const left = new TestKit().on(dispatcher)
+  left.mocks.use(mock('charge').optional().returns('mocked'))
+  const run = dispatcher.startOperation({ agentName: 'left' })
+  const outcome = run.step(async (step) => {
+    asked.resolve()
+    await goesOn.promise
+    return step.toolCall({ apiName: 'charge', args: {} }, () => ran.push('left'))
+  })
+  await asked.promise
+  expect(await left.finish()).toMatchObject([{ message: expect.stringContaining('a run went on') }])
+  goesOn.resolve()
+  expect(await outcome).toMatchObject({ state: 'errored' })
+  const other = dispatcher.startOperation({ agentName: 'other' })
+  await other.toolCall({ apiName: 'charge', args: {} }, () => ran.push('other'))
+  expect(ran).toEqual(['other'])
 })
