@@ -30,6 +30,7 @@ import type { Plugin } from './plugins/plugin.ts'
 import { PluginSet } from './plugins/plugin-set.ts'
 import { askStandIns } from './plugins/stand-in.ts'
 import { assertCapable } from './run/capabilities.ts'
+import { foundPlace } from './run/current.ts'
 import { type Disabled, disabledIn } from './run/disabled.ts'
 import { FittedPatterns } from './run/fitted-patterns.ts'
 import type { OperationHost } from './run/operation-core.ts'
@@ -243,7 +244,14 @@ export class HookDispatcher {
     assertOperationInit(init)
     const { resume, gates = [] } = init
     assertGatesOf(`Run "${resume?.operationId}"`, resume?.gateIds ?? [], gates)
-    return this.#start(init)
+    return this.#start(this.#placed(init))
+  }
+
+  /** In a run that its SDK takes along, and no context of a tracer. */
+  #placed(init: OperationInit): OperationInit {
+    if (init.traceparent !== undefined || init.parent !== undefined || init.resume !== undefined) return init
+    const traceparent = foundPlace(this)?.site.traced.traceparent
+    return traceparent === undefined ? init : { ...init, traceparent }
   }
 
   #start(init: OperationInit): Operation {

@@ -8,6 +8,7 @@ import * as ai from 'ai'
 import { MockLanguageModelV4 } from 'ai/test'
 import { HookDispatcher } from 'hookspan'
 import { wrapTools } from 'hookspan/adapter'
+import { execAgent } from 'hookspan/agent'
 import { observeAISDK } from 'hookspan/ai-sdk'
 import { deny } from 'hookspan/gates'
 import { hookspanCallbacks } from 'hookspan/langchain'
@@ -156,6 +157,25 @@ describe('what a bare graph asks of another SDK', () => {
       '          chat ScriptedModel',
       '  chat FakeBuiltModel',
     ])
+  })
+
+  it('a run that is begun there by hand lies below it in the trace', async () => {
+    const { dispatcher, callbacks } = observed()
+    const exporter = new InMemorySpanExporter()
+    const spanProcessors = [new SimpleSpanProcessor({ exporter })]
+    dispatcher.use(traceHooks({ tracer: new TracerProvider({ spanProcessors }).getTracer('test') }))
+    const { client } = scripted([{ content: 'hello' }])
+    const agent = { name: 'by hand', model: 'm' }
+    const run = async () => (await execAgent({ dispatcher, client, agent, prompt: 'hi' })).content ?? ''
+    await graphWithTool(run).invoke(go(), { callbacks })
+    await dispatcher.drain()
+    const spans = exporter.getFinishedSpans()
+    const found = (name: string) => spans.find((span) => span.name === name)
+    const tool = found('execute_tool search')?.spanContext()
+    expect(found('invoke_agent by hand')?.parentSpanContext).toMatchObject({
+      traceId: tool?.traceId,
+      spanId: tool?.spanId,
+    })
   })
 
   it('tools that are wrapped', async () => {

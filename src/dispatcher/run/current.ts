@@ -68,14 +68,18 @@ export function setPlaceFinder(find: FindPlace): void {
   findPlace = find
 }
 
+/** Undefined where no SDK takes a run of this dispatcher along, and where the code has been run in another place since. */
+export function foundPlace(dispatcher: object): CurrentPlace | undefined {
+  return findPlace?.(dispatcher, innermostPlace())
+}
+
 /**
  * Undefined where no operation runs, and where the one that ran has ended.
  *
  * @param dispatcher whose runs count, too, that their SDK takes along by itself.
  */
 export function currentPlace(dispatcher?: object): CurrentPlace | undefined {
-  const own = innermostPlace()
-  const place = (dispatcher && findPlace?.(dispatcher, own)) ?? own
+  const place = (dispatcher && foundPlace(dispatcher)) ?? innermostPlace()
   return place === undefined || place.core.ended ? undefined : place
 }
 
