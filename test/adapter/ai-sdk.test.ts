@@ -709,6 +709,31 @@ describe("the SDK's own approvals", () => {
     expect(events.map(({ sequence }) => sequence)).toEqual(events.map((_event, index) => index))
   })
 
+  it.each(['messages', 'prompt'])(
+    'a no in the history is a denied call, where that is the %s',
+    async (as) => {
+      const { dispatcher, events } = dispatcherWith()
+      const { ToolLoopAgent } = observeAISDK(ai, { dispatcher })
+      const { search, execute } = searchTool()
+      const agent = new ToolLoopAgent({ model: says([text('then not')]), tools: { search } })
+      const history = [
+        { role: 'user', content: 'go' },
+        {
+          role: 'assistant',
+          content: [
+            { type: 'tool-call', toolCallId: 'c1', toolName: 'search', input: { q: 'a' } },
+            { type: 'tool-approval-request', approvalId: 'a1', toolCallId: 'c1' },
+          ],
+        },
+        { role: 'tool', content: [{ type: 'tool-approval-response', approvalId: 'a1', approved: false }] },
+      ]
+      expect((await agent.generate({ [as]: history } as never)).text).toBe('then not')
+      expect(execute).not.toHaveBeenCalled()
+      await dispatcher.drain()
+      expect(find(events, 'afterToolCall')).toMatchObject({ outcome: 'denied', code: 'tool_approval' })
+    },
+  )
+
   it('a denial of theirs is a denied call, also of a tool that is mocked', async () => {
     const { dispatcher, events } = dispatcherWith()
     using mocks = mockTools(dispatcher, [mock('search').returns('canned').optional()])

@@ -31,12 +31,14 @@ export function attached(
 ): SdkArguments {
   const { tools, model, stopWhen, prepareStep } = args
   const observed = isRecord(tools) ? new ObservedTools(run, tools) : undefined
-  const refused = refusedIn(args.messages)
+  // A prompt may be messages, too: `createAgentUIStream` gives an agent those of the browser so.
+  const place = Array.isArray(args.prompt) ? 'prompt' : 'messages'
+  const refused = refusedIn(args[place])
   if (refused.length > 0) run.refusals = async () => observed?.tellRefused(refused)
   return {
     ...args,
     ...(input !== run.input && inputAs(input, args)),
-    ...(run.resumed !== undefined && { messages: answerWaiting(args.messages, run.resumed) }),
+    ...(run.resumed !== undefined && { [place]: answerWaiting(args[place], run.resumed) }),
     ...(host.omitSdkSpans && withoutSpans(args)),
     model: observeModel(model, run, gateway),
     ...(observed && { tools: observed.tools, toolApproval: observed.approval(args) }),
