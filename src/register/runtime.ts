@@ -12,7 +12,8 @@ import { tell } from './tell.ts'
 import { tellAtExit } from './tell-at-exit.ts'
 import { traceFirstRun } from './trace-first-run.ts'
 import { guardsTools, UnaskedTools } from './unasked-tools.ts'
-import { notAttached } from './unattached.ts'
+import { guardOf, notAttached } from './unattached.ts'
+import { tellUnseenRequests } from './unseen-requests.ts'
 
 /** What every SDK that the program loads is attached to. */
 const dispatcher = new HookDispatcher()
@@ -45,6 +46,7 @@ export async function useProjectConfig(): Promise<void> {
   const { plugin: whole } = await loadConfig()
   const plugin = withoutOwn(whole)
   dispatcher.use(plugin)
+  if (guardOf(dispatcher) !== undefined) tellUnseenRequests()
   if (!guardsTools(plugin)) return
   const unasked = new UnaskedTools()
   dispatcher.use(unasked.plugin)

@@ -40,7 +40,7 @@ export function notAttached(dispatcher: HookDispatcher | undefined, why: string)
 }
 
 /** What of the configuration decides, or stands in for tools. */
-function guardOf({ plugins }: HookDispatcher): string | undefined {
+export function guardOf({ plugins }: HookDispatcher): string | undefined {
   const gate = plugins.flatMap(({ gates = [] }) => gates).find(({ shadow }) => !shadow)
   if (gate !== undefined) return `Gate "${gate.id}" decides`
   const mocks = ({ standIn, hooks = [] }: HookDispatcher['plugins'][number]) =>

@@ -2,6 +2,7 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import { build } from 'esbuild'
 import { startScriptedServer } from 'hookspan/mock'
 import { expect, it, onTestFinished } from 'vitest'
 import { startCollector } from '../support/collector.ts'
@@ -163,3 +164,44 @@ it('tells of clients and frameworks that it does not know, unless an SDK that is
   )
   expect(told.sort()).toEqual(['@mistralai/mistralai', 'ollama', 'xsai'])
 })
+
+it.each(['chat.mjs', 'tool-runner.mjs', 'over-http'])(
+  'tells of a model that is asked by what is bundled into a program with guards: %s',
+  async (name) => {
+    const server = await startScriptedServer({ respond: () => ({ content: 'It is on its way.' }) })
+    onTestFinished(() => server.close())
+    const env = programEnv(server.baseURL, 'http://127.0.0.1:9')
+    const cwd = guarded()
+    const program = join(cwd, 'bundle.mjs')
+    const overHttp = `import { request } from 'node:http'
+      const options = { method: 'POST', headers: { 'content-type': 'application/json' } }
+      const asked = request(process.env.OPENAI_BASE_URL + '/chat/completions?v=1', options, (reply) => reply.resume())
+      asked.end(JSON.stringify({ model: 'gpt-4o', messages: [{ role: 'user', content: 'Hello' }] }))`
+    if (name === 'over-http') writeFileSync(program, overHttp)
+    else {
+      const banner =
+        "import { createRequire } from 'node:module'; const require = createRequire(import.meta.url)"
+      const entry = { entryPoints: [at(name)], outfile: program, banner: { js: banner } }
+      await build({ ...entry, bundle: true, platform: 'node', format: 'esm', logLevel: 'silent' })
+    }
+
+    const told =
+      /^hookspan: a model is asked by what is not attached, .* no gate and no mock .* holds there/gm
+    const held = await registered(program, { env, cwd })
+    expect(held.code, held.stderr).toBe(0)
+    expect(held.stderr.match(told)).toHaveLength(1)
+    const bare = await registered(program, { env, cwd: tmpdir() })
+    expect(bare).toMatchObject({ code: 0, stdout: held.stdout, stderr: expect.not.stringMatching(told) })
+  },
+)
+
+it.each(['chat.mjs', 'agents.mjs', 'tool-runner.mjs'])(
+  'tells of no model that an SDK asks which is attached: %s',
+  async (name) => {
+    const server = await startScriptedServer({ respond: () => ({ content: 'It is on its way.' }) })
+    onTestFinished(() => server.close())
+    const env = programEnv(server.baseURL, 'http://127.0.0.1:9')
+    const { stderr } = await registered(at(name), { env, cwd: guarded() })
+    expect(stderr).not.toContain('a model is asked')
+  },
+)
