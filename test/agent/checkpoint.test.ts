@@ -9,7 +9,7 @@ import {
   unfinishedRuns,
 } from 'hookspan/agent'
 import { createApprovals, memoryStore } from 'hookspan/approval'
-import { describe, expect, it, vi } from 'vitest'
+import { describe, expect, it, onTestFinished, vi } from 'vitest'
 import { shopAgent } from '../support/shop-agent.ts'
 import { statelessModel } from '../support/stateless-model.ts'
 import { eventsOf } from '../support/told-events.ts'
@@ -265,6 +265,81 @@ describe('a run with checkpoints', () => {
     const rest = await resumeAgent({ ...shop(ran), checkpoint: store, operationId: ID })
     expect(rest.content).toBe('pay done | pay done | look done | noted: note done | pay done')
     expect(ran).toHaveLength(5)
+  })
+
+  it.each([false, true])(
+    'runs what a human approved once the store is mended that failed before the tool (idempotent: %s)',
+    async (idempotent) => {
+      const store = new KeptRuns()
+      const approvals = createApprovals({ store: memoryStore() })
+      onTestFinished(() => approvals.close())
+      let ran = 0
+      const pay = { name: 'pay', needsApproval: true, idempotent, execute: () => `paid ${++ran}` }
+      const client = statelessModel((messages) => {
+        const told = messages.find(({ role }) => role === 'tool')
+        return told === undefined
+          ? { calls: [{ id: 'c', name: 'pay', args: {} }] }
+          : { content: `${told.content}` }
+      })
+      const shared = { agent: { name: 'a', model: 'm', tools: [pay] }, client, priceOf: () => 0 }
+      const plugged = () => {
+        const dispatcher = new HookDispatcher()
+        dispatcher.use(approvals)
+        return { ...shared, checkpoint: store, operationId: ID, dispatcher }
+      }
+      const run = execAgent({ ...plugged(), prompt: 'go' })
+      await vi.waitFor(async () => expect(await approvals.list({ status: 'pending' })).toHaveLength(1))
+      store.onAppend = () => {
+        throw new Error('database or disk is full')
+      }
+      const [asked] = await approvals.list()
+      await approvals.respond(asked?.request.id as string, { decision: 'approve' })
+      expect(await run).toMatchObject({ status: 'error', error: { code: 'CHECKPOINT_FAILED' } })
+      expect(ran).toBe(0)
+      store.onAppend = () => {}
+      expect(await resumeAgent(plugged())).toMatchObject({ status: 'done', content: 'paid 1' })
+      expect(ran).toBe(1)
+      expect(await approvals.list()).toMatchObject([{ status: 'answered', execution: 'settled' }])
+    },
+  )
+
+  it('claims the answer for a tool that is run again, where its process died before it could', async () => {
+    const store = new KeptRuns()
+    const memory = memoryStore()
+    const approvals = createApprovals({ store: memory })
+    onTestFinished(() => approvals.close())
+    let ran = 0
+    const pay = { name: 'pay', needsApproval: true, idempotent: true, execute: () => `paid ${++ran}` }
+    const client = statelessModel((messages) => {
+      const told = messages.find(({ role }) => role === 'tool')
+      return told === undefined
+        ? { calls: [{ id: 'c', name: 'pay', args: {} }] }
+        : { content: `${told.content}` }
+    })
+    const shared = { agent: { name: 'a', model: 'm', tools: [pay] }, client, priceOf: () => 0 }
+    const plugged = () => {
+      const dispatcher = new HookDispatcher()
+      dispatcher.use(approvals)
+      return { ...shared, operationId: ID, dispatcher }
+    }
+    const { claim } = memory
+    const reached = Promise.withResolvers<void>()
+    const died = Promise.withResolvers<never>()
+    memory.claim = () => {
+      reached.resolve()
+      return died.promise
+    }
+    void execAgent({ ...plugged(), checkpoint: store, prompt: 'go' })
+    await vi.waitFor(async () => expect(await approvals.list({ status: 'pending' })).toHaveLength(1))
+    const [asked] = await approvals.list()
+    await approvals.respond(asked?.request.id as string, { decision: 'approve' })
+    await reached.promise
+    memory.claim = claim
+    const left = KeptRuns.after(store.runs.get(ID)?.records ?? [], ID)
+    const rest = await resumeAgent({ ...plugged(), checkpoint: left })
+    expect(rest).toMatchObject({ status: 'done', content: 'paid 1' })
+    expect(await approvals.list()).toMatchObject([{ status: 'answered', execution: 'settled' }])
+    died.reject(new Error('died'))
   })
 
   it('gives its result, and says so, when the store fails at its end', async () => {

@@ -45,7 +45,9 @@ export class RunCheckpoint {
   /** From now on what is saved includes this run. */
   follow(op: Operation, save: (operation: ParkedOperation) => SavedRun, resumed?: SavedRun): void {
     this.#source = { op, save }
-    Inside.keep(coreOf(op), () => this.save(), HOLDS_BUT_AGENTS)
+    const core = coreOf(op)
+    Inside.keep(core, () => this.save(), HOLDS_BUT_AGENTS)
+    core.keepAtWork = () => this.save()
     for (const key of Object.keys(resumed?.children ?? {})) this.#children.add(key)
     for (const call of resumed?.operation.waiting ?? []) {
       if (call.unknown && call.within === undefined)

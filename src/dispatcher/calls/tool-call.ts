@@ -115,7 +115,12 @@ export class ToolCallRun<A, R> extends ToolCallBracket<A, R> {
     const before = this.cutShort()
     if (before !== undefined) return before
     if (this.waited?.unknown && (this.waited.once || this.init.idempotent !== true)) return this.#unknown()
-    if (this.waited?.running !== undefined) return this.#real(fn, this.#settler())
+    if (this.waited?.running !== undefined) {
+      // The process may have died before it claimed it.
+      if (this.waited.unknown && this.approvedBy !== undefined)
+        await claimExecution(this.core, this.approvedBy)
+      return this.#real(fn, this.#settler())
+    }
     if (this.init.failed !== undefined) {
       await this.announce('The call failed before.')
       return erroredEnding<R>(toolCallId, this.init.failed.error, false)
@@ -189,8 +194,15 @@ export class ToolCallRun<A, R> extends ToolCallBracket<A, R> {
 
   /** An approved call runs at most once, over processes that end at any moment. */
   async #once(fn: ToolFunction<A, R>, requestId: string): Promise<ToolEnding<R> | Suspended> {
-    const claim = await claimExecution(this.core, requestId)
     const { toolCallId } = this.call
+    try {
+      // Before the claim: where the run cannot be saved the answer is not spent, and who goes on with the run has it.
+      this.atWork = true
+      await this.core.keepAtWork?.()
+    } catch (error) {
+      return erroredEnding<R>(toolCallId, error, false)
+    }
+    const claim = await claimExecution(this.core, requestId)
     if (claim.state === 'refused') return refusedEnding<R>(toolCallId, claim.refusal)
     if (claim.state === 'run') {
       const ended = this.cutShort()

@@ -104,6 +104,8 @@ export class OperationCore {
   kept = false
   /** Of a run that is saved on its way, and of those in its tools. */
   inside: Inside | undefined
+  /** Of a run that is saved on its way: keeps that a tool is at work. */
+  keepAtWork: (() => Promise<void>) | undefined
   /** How often it was parked before. */
   parks: number | undefined
   steps = 0
