@@ -97,9 +97,10 @@ export class RedisPool {
     try {
       return await sender.eval(script, { keys, arguments: args })
     } catch (error) {
-      if (!errorMessage(error).startsWith('CROSSSLOT')) throw error
-      const why = 'Redis runs as a cluster: give a `prefix` with a hash tag, such as "{hookspan}:".'
-      throw new Error(`${errorSentence(error)} ${why}`, { cause: error })
+      const missing = missingInCluster(errorMessage(error))
+      if (missing === undefined) throw error
+      const why = `${errorSentence(error)} Redis runs as a cluster: give ${missing}.`
+      throw new Error(why, { cause: error })
     }
   }
 
@@ -160,4 +161,10 @@ function disposed(): HookspanError {
     'INVALID_STATE',
     'The connection to Redis was closed: the approvals that had it are.',
   )
+}
+
+function missingInCluster(refusal: string): string | undefined {
+  if (refusal.startsWith('CROSSSLOT')) return 'a `prefix` with a hash tag, such as "{hookspan}:"'
+  // The keys are on another node, to which the client of one does not go.
+  return /^(MOVED|ASK) /.test(refusal) ? 'a `client` of `createCluster()`, and no `url`' : undefined
 }

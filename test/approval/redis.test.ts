@@ -134,6 +134,17 @@ describe.skipIf(clusterUrl === undefined)('a cluster', () => {
   })
 })
 
+it('at a node of a cluster that has not all slots, says what to give', async () => {
+  const moved = async () => {
+    throw new Error('MOVED 6257 127.0.0.1:7001')
+  }
+  const client = { isOpen: true, connect() {}, duplicate() {}, eval: moved, destroy() {} }
+  const { approvals, call } = desk({ store: redisStore({ client: client as never }) })
+  onTestFinished(() => approvals.close())
+  const reason = expect.stringMatching(/MOVED 6257.*`client` of `createCluster\(\)`/)
+  expect(await call()).toMatchObject({ state: 'denied', code: 'approval_error', reason })
+})
+
 it.each([redisStore, redisCheckpoints])('refuses a client of another package (%o)', (make) => {
   const ioredis = { connect() {}, duplicate() {}, eval() {}, hgetall() {}, zrange() {} }
   expect(() => make({ client: ioredis as never })).toThrow(/`client`.*destroy/)
