@@ -84,6 +84,64 @@ const plain = (value: unknown): unknown =>
     ),
   )
 
+describe('a loop that its conditions end', () => {
+  const again = () => says(...Array.from({ length: 30 }, (_, i) => [call('search', { q: 'a' }, `call_${i}`)]))
+  const reasonsOf = async (asked: object, model = again()) => {
+    const { dispatcher, events } = dispatcherWith()
+    const { generateText, streamText, ToolLoopAgent } = observeAISDK(ai, { dispatcher })
+    const all = { model, tools: { search: searchTool().search }, onWarning() {}, ...asked } as const
+    await generateText({ ...all, prompt: 'hi' })
+    await streamText({ ...all, prompt: 'hi' }).consumeStream()
+    await new ToolLoopAgent(all).generate({ prompt: 'hi' })
+    return findAll(events, 'onComplete').map(({ reason }) => reason)
+  }
+  const LIMIT = 2
+
+  it.each([
+    ['isStepCount', { stopWhen: ai.isStepCount(2) }],
+    ['isStepCount beside others', { stopWhen: [ai.hasToolCall('other'), ai.isStepCount(2)] }],
+    ['a count of the user', { stopWhen: ({ steps }: { steps: unknown[] }) => steps.length >= LIMIT }],
+    ['the default', {}],
+  ])('by %s is one of too many steps', async (_, asked) => {
+    vi.spyOn(console, 'warn').mockReturnValue()
+    vi.spyOn(console, 'info').mockReturnValue()
+    expect(await reasonsOf(asked)).toEqual(['max_steps', 'max_steps', 'max_steps'])
+  })
+
+  it.each([
+    ['a call that it waits for', { stopWhen: ai.hasToolCall('search') }],
+    ['such a call at the limit', { stopWhen: [ai.hasToolCall('search'), ai.isStepCount(1)] }],
+    [
+      'anything else of the user',
+      {
+        stopWhen: ({ steps }: { steps: { toolCalls: unknown[] }[] }) =>
+          steps.length > 0 && steps[0]?.toolCalls.length === 1,
+      },
+    ],
+  ])('by %s is done', async (_, asked) => {
+    expect(await reasonsOf(asked)).toEqual(['done', 'done', 'done'])
+  })
+
+  it('is done with its answer in the last step that it may have, and with the one call that was asked for', async () => {
+    const { dispatcher, events } = dispatcherWith()
+    const { generateText } = observeAISDK(ai, { dispatcher })
+    const { search } = searchTool()
+    const model = says([call('search', { q: 'a' })], [text('done')], [call('search', { q: 'a' })])
+    const asked = { model, tools: { search }, prompt: 'hi' }
+    await generateText({ ...asked, stopWhen: ai.isStepCount(2) })
+    await generateText({ ...asked, toolChoice: { type: 'tool', toolName: 'search' } })
+    expect(findAll(events, 'onComplete')).toMatchObject([{ reason: 'done' }, { reason: 'done' }])
+  })
+
+  it('and that a gate has ended is denied', async () => {
+    const { dispatcher, events } = dispatcherWith(gate('afterToolCall', () => deny('enough', { stop: true })))
+    const { search } = searchTool()
+    const { generateText } = observeAISDK(ai, { dispatcher })
+    await generateText({ model: again(), tools: { search }, prompt: 'hi' }).catch(() => {})
+    expect(findAll(events, 'onComplete')).toMatchObject([{ reason: 'denied' }])
+  })
+})
+
 describe('with hookspan and without', () => {
   const script = () => [[call('search', { q: 'a' }), call('failing', {})], [text('done')]]
   const tools = () => ({

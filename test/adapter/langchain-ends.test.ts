@@ -55,14 +55,17 @@ const throwing = createMiddleware({
   },
 })
 
+const callLimit = (exitBehavior: 'end' | 'error') => modelCallLimitMiddleware({ runLimit: 2, exitBehavior })
+
 /** How a run may end without a middleware being told, and what is told of it where callbacks are. */
 const ENDS = [
-  ['its recursionLimit', [], 6, /Recursion limit/],
-  ["another middleware's throw", [throwing], 25, /no more/],
-  ['a jump to the end', [modelCallLimitMiddleware({ runLimit: 2 })], 25, undefined],
+  ['its recursionLimit', [], 6, /Recursion limit/, 'max_steps'],
+  ['a limit of model calls that throws', [callLimit('error')], 25, /limits exceeded/, 'max_steps'],
+  ["another middleware's throw", [throwing], 25, /no more/, 'error'],
+  ['a jump to the end', [callLimit('end')], 25, undefined, 'done'],
 ] as const
 
-describe.each(ENDS)('a run that ends by %s', (_, others, recursionLimit, why) => {
+describe.each(ENDS)('a run that ends by %s', (_, others, recursionLimit, why, reason) => {
   const observed = () => {
     const { dispatcher, events } = dispatcherWith()
     const model = searchesOn()
@@ -88,7 +91,7 @@ describe.each(ENDS)('a run that ends by %s', (_, others, recursionLimit, why) =>
     const callbacks = [hookspanCallbacks({ dispatcher }), hookspanCallbacks({ dispatcher })]
     await ended(agent.withConfig({ callbacks }).invoke(hi, { recursionLimit, callbacks }))
     await dispatcher.drain()
-    const told = why === undefined ? { content: expect.stringContaining('limit') } : { reason: 'error' }
+    const told = { reason, ...(reason === 'done' && { content: expect.stringContaining('limit') }) }
     expect(findAll(events, 'onComplete')).toMatchObject([{ agentName: 'worker', ...told }])
     expect(findAll(events, 'onStart')).toHaveLength(1)
     expect(findAll(events, 'afterLlmCall')).toHaveLength(model.calls.length)
@@ -123,7 +126,7 @@ describe.each(ENDS)('a run that ends by %s', (_, others, recursionLimit, why) =>
     await main.invoke(hi)
     await dispatcher.drain()
     expect(findAll(events, 'onComplete')).toMatchObject([
-      { agentName: 'worker', reason: why === undefined ? 'done' : 'error' },
+      { agentName: 'worker', reason },
       { agentName: 'main', reason: 'done' },
     ])
     expect(dispatcher.stats().operations).toBe(0)
@@ -303,7 +306,7 @@ describe('with callbacks beside the middleware', () => {
     const callbacks = [{ name: 'other', handleChainStart() {} }]
     await graph.invoke(hi, { callbacks, recursionLimit: 6 }).catch(() => {})
     await dispatcher.drain()
-    expect(tree.lines().filter((line) => line.includes('invoke'))).toEqual(['invoke_agent worker (error)'])
+    expect(tree.lines().filter((line) => line.includes('invoke'))).toEqual(['invoke_agent worker'])
     expect(tree.lines().filter((line) => line.includes('chat'))).toHaveLength(model.calls.length)
     expect(dispatcher.stats().operations).toBe(0)
   })

@@ -6,7 +6,7 @@ import { deny } from 'hookspan/gates'
 import { describe, expect, it } from 'vitest'
 import { startCollector } from '../support/collector.ts'
 import { traced } from '../support/span-tree.ts'
-import { toldLines } from '../support/told-events.ts'
+import { dispatcherWith, findAll, toldLines } from '../support/told-events.ts'
 import { askClaude as ask, saying } from './support/ask-claude.ts'
 import type { Untyped } from './support/sdks.ts'
 
@@ -220,4 +220,17 @@ describe('observeClaudeAgent', () => {
     }));
     expect(given).toMatchObject({ MINE: 'x', OTEL_TRACES_EXPORTER: sdkSpans === 'omit' ? 'none' : 'otlp' })
   })
+})
+
+it.each([
+  [{ maxTurns: 1 }, 'max_steps', 'turns'],
+  [{ maxBudgetUsd: 1e-7 }, 'cost_limit', 'budget'],
+] as const)('a query that ends at %j has the reason %s', async (limit, reason, said) => {
+  const { dispatcher, events } = dispatcherWith()
+  const say = (id: string) => ({
+    toolCalls: [{ id, name: 'Bash', args: { command: 'true', description: 'd' } }],
+  })
+  const asked = { tools: ['Bash'], allowedTools: ['Bash'], ...limit }
+  await expect(ask(dispatcher, [say('a'), say('b')], asked)).rejects.toThrow(said)
+  expect(findAll(events, 'onComplete')).toMatchObject([{ reason }])
 })

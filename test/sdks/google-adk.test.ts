@@ -76,6 +76,20 @@ it('agents that are tools, or are handed over to, run under strict mocks, as wha
   expect(mocks.coverage()).toMatchObject({ live: [], refused: [], mocked: ['look'] })
 })
 
+it('a run that ends at its limit of model calls is one of too many steps', async () => {
+  const dispatcher = new HookDispatcher()
+  using log = recordEvents(dispatcher)
+  const agent = agentOn(LOOK_THEN_DONE, [look(() => 'found')])
+  const runner = new InMemoryRunner({ agent, appName: 'app', plugins: [hookspanPlugin({ dispatcher })] })
+  const asked = { userId: 'u', newMessage: { role: 'user', parts: [{ text: 'hi' }] } }
+  const said: Untyped[] = []
+  for await (const event of runner.runEphemeral({ ...asked, runConfig: { maxLlmCalls: 1 } })) said.push(event)
+  expect(said.at(-1).errorMessage).toMatch('limit of 1 exceeded')
+  expect(log.events.filter(({ hookType }) => hookType === 'onComplete')).toMatchObject([
+    { reason: 'max_steps' },
+  ])
+})
+
 it('gates change the input, the request and the reply', async () => {
   const dispatcher = new HookDispatcher()
   dispatcher.use({

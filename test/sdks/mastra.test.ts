@@ -10,7 +10,7 @@ import { beforeAll, describe, expect, it } from 'vitest'
 import { z } from 'zod'
 import { scripted } from '../adapter/subjects/ai-sdk.ts'
 import { traced } from '../support/span-tree.ts'
-import { eventsOf, findAll, toldLines } from '../support/told-events.ts'
+import { dispatcherWith, eventsOf, findAll, toldLines } from '../support/told-events.ts'
 import { mastraSubject } from './subjects/mastra.ts'
 import { elsewhere } from './support/elsewhere.ts'
 import type { Untyped } from './support/sdks.ts'
@@ -481,4 +481,25 @@ describe('a tool in the background', () => {
     expect(seen).toEqual(['denied', expect.any(String)])
     expect(result).toMatchObject({ denied: true })
   })
+})
+
+it.each([
+  ['maxSteps', { maxSteps: 2 }, undefined, 'max_steps'],
+  ['maxSteps of the agent', undefined, { defaultOptions: { maxSteps: 2 } }, 'max_steps'],
+  ['what Mastra takes by itself', undefined, undefined, 'max_steps'],
+  [
+    'a condition of the user',
+    { stopWhen: ({ steps }: Untyped) => steps[0].toolCalls.length > 0 },
+    undefined,
+    'done',
+  ],
+])('a run that ends by %s says so', async (_, options, more, reason) => {
+  const { dispatcher, events } = dispatcherWith()
+  const replies = Array.from({ length: 9 }, (_, i) => call('look', { q: 'a' }, `call_${i}`))
+  const agent = () =>
+    observeMastra(agentOf(replies, { tools: { look: looking([]) }, ...more }), { dispatcher })
+  await agent().generate('hi', options)
+  await (await agent().stream('hi', options)).consumeStream()
+  await dispatcher.drain()
+  expect(findAll(events, 'onComplete')).toMatchObject([{ reason }, { reason }])
 })

@@ -502,6 +502,16 @@ it('a run that its limit of turns ends is one of too many steps', async () => {
   expect(findAll(events, 'onComplete')).toMatchObject([{ reason: 'max_steps' }, { reason: 'done' }])
 })
 
+it('a run that its limit of tokens ends is at its limit of cost', async () => {
+  const dispatcher = new HookDispatcher()
+  const events = eventsOf(dispatcher)
+  const steps = [{ ...LOOK_THEN_DONE[0], usage: { inputTokens: 3, outputTokens: 2 } }]
+  const agent = observeStrands(agentOn(steps, [look(() => 'found')]), { dispatcher })
+  const limited = await agent.invoke('go', { limits: { totalTokens: 1 } })
+  expect(limited).toMatchObject({ stopReason: 'limitTotalTokens' })
+  expect(findAll(events, 'onComplete')).toMatchObject([{ reason: 'cost_limit' }])
+})
+
 it('structured output is a tool call, which an allow-list has to name', async () => {
   const run = async (allow: string[]) => {
     const dispatcher = new HookDispatcher()

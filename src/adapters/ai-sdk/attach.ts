@@ -1,5 +1,6 @@
 import { defined, isRecord } from '../../internal/objects.ts'
-import { asName, asObjects } from '../../wire/reading.ts'
+import { asName, asObject, asObjects } from '../../wire/reading.ts'
+import { stopConditions } from '../sdk-run/loop-limits.ts'
 import type { ObservedRun } from '../sdk-run/observed-run.ts'
 import { assertInReach, type Host } from './begin-run.ts'
 import { observeModel } from './observed-model.ts'
@@ -42,8 +43,7 @@ export function attached(
     ...(host.omitSdkSpans && withoutSpans(args)),
     model: observeModel(model, run, gateway),
     ...(observed && { tools: observed.tools, toolApproval: observed.approval(args) }),
-    // A gate that ends the run lets the SDK end it: after the step, with its result.
-    stopWhen: [...[stopWhen ?? isFirstStep].flat(), () => run.isStopped],
+    stopWhen: stopConditions(run, stopWhen ?? (isForced(args) ? isAsked : isFirstStep)),
     ...((prepareStep || observed) && {
       prepareStep: async (options: { readonly model: unknown; readonly stepNumber: number }) => {
         const prepared = await prepareStep?.({ ...options, model })
@@ -58,6 +58,13 @@ export function attached(
 
 /** What the SDK takes where nothing is said. */
 const isFirstStep = ({ steps }: { readonly steps: readonly unknown[] }) => steps.length === 1
+
+/** The one call that it was made for ends it, and no limit. */
+const isAsked = () => true
+
+function isForced({ toolChoice }: SdkArguments): boolean {
+  return toolChoice === 'required' || asObject(toolChoice)?.type === 'tool'
+}
 
 function inputAs(input: unknown, { prompt }: SdkArguments): Partial<SdkArguments> {
   return prompt === undefined ? { messages: input } : { prompt: input }

@@ -1,5 +1,6 @@
 import type { HookDispatcher } from '../../dispatcher/index.ts'
 import { asName } from '../../wire/reading.ts'
+import type { ReachedLimit } from '../sdk-run/loop-limits.ts'
 import { rememberRun } from '../sdk-run/parked-run.ts'
 import { ClaudeRun } from './claude-run.ts'
 import { Compactions } from './compaction.ts'
@@ -17,6 +18,12 @@ interface Host {
 
 /** Made for a query that is observed. */
 const observedOptions = new WeakSet<object>()
+
+/** What Claude Code says of a prompt at its limit, before it throws. */
+const LIMITS: Readonly<Record<string, ReachedLimit>> = {
+  error_max_turns: 'max_steps',
+  error_max_budget_usd: 'cost_limit',
+}
 
 /** One query. It begins at once; its methods wait until it has, as the gates on its prompt come before. */
 export function observedQuery(query: QueryFunction, params: QueryParams, host: Host): Query {
@@ -161,6 +168,7 @@ class ObservedMessages {
       await root.over()
       this.#content = asName(message.result) ?? this.#content
       this.#answered.resolve()
+      this.run.limit = LIMITS[String(subtype)]
       if (message.stop_reason === 'tool_deferred') this.run.waitingFor = 'human'
     } else await this.#subAgents.of(message).told(message)
   }
@@ -179,7 +187,8 @@ class ObservedMessages {
     this.#compactions.over(error)
     await this.#subAgents.over().catch(() => {})
     await this.#claude.root.over(error).catch(() => {})
-    await this.run.fail(error)
+    if (this.run.limit === undefined) await this.run.fail(error)
+    else await this.run.end(this.#content)
     return error
   }
 

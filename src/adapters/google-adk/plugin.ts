@@ -56,6 +56,9 @@ export type HookspanPlugin = Disposable & { readonly name: string } & {
   readonly [callback in (typeof UNUSED)[number] | keyof AdkPlugin]: (params: never) => Promise<undefined>
 }
 
+/** What the SDK throws at `maxLlmCalls`, which has no name and no code. */
+const AT_LIMIT = /^Max number of llm calls limit of \d+ exceeded$/
+
 /** What the SDK calls on every plugin, and there is nothing to do about. */
 const UNUSED = [
   'onEventCallback',
@@ -217,7 +220,7 @@ class AdkPlugin {
     return undefined
   }
 
-  /** The SDK takes it for one of its model, too, that there is no such tool as was asked for. */
+  /** The SDK takes it for one of its model, too, that there is no such tool as was asked for, or that it is at its limit. */
   readonly onModelErrorCallback = async ({
     llmRequest,
     error,
@@ -225,7 +228,9 @@ class AdkPlugin {
     llmRequest: AdkRequest
     error: Error
   }): Promise<undefined> => {
-    await requests.get(llmRequest)?.tellUnknown(llmRequest.toolsDict, error)
+    const agent = requests.get(llmRequest)
+    if (agent !== undefined && AT_LIMIT.test(error.message)) agent.run.limit = 'max_steps'
+    await agent?.tellUnknown(llmRequest.toolsDict, error)
     return undefined
   }
 

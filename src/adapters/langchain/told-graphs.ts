@@ -4,6 +4,7 @@ import { defined } from '../../internal/objects.ts'
 import type { SafeModelCall } from '../safe/model-call.ts'
 import type { SafeOperation } from '../safe/operation.ts'
 import type { SafeToolCall } from '../safe/tool-call.ts'
+import { isStepLimit } from '../sdk-run/loop-limits.ts'
 import type { LcRuntime } from './lang-chain.ts'
 
 /** The name of our middleware, which its nodes have. */
@@ -96,6 +97,7 @@ export class Going {
     const op = operationOf(root)
     if (how === 'left') op.abandon()
     else if (how === 'waits') this.#park(root.thread, op.park({ waitingFor: 'human' }))
+    else if (how === 'failed' && isStepLimit(error)) await op.complete({ reason: 'max_steps' })
     else if (how === 'failed') await op.fail(error)
     else await op.complete(how === 'done' ? defined({ content }) : { reason: how })
   }

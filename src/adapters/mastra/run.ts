@@ -2,6 +2,7 @@ import type { ParkedOperation } from '../../dispatcher/index.ts'
 import { within } from '../../internal/async.ts'
 import { defined, isRecord } from '../../internal/objects.ts'
 import { asName, asObject } from '../../wire/reading.ts'
+import { stopConditions } from '../sdk-run/loop-limits.ts'
 import { type ObservedRun, whenAborted } from '../sdk-run/observed-run.ts'
 import { rememberRun } from '../sdk-run/parked-run.ts'
 import { runWith, takeRunInit } from '../sdk-run/run-with.ts'
@@ -129,14 +130,12 @@ async function defaultsOf({ agent, options }: Asked): Promise<MastraOptions> {
   return (await agent.getDefaultOptions(defined({ requestContext: options?.requestContext }))) ?? {}
 }
 
-/** A gate that ends the run lets the SDK end it: after the step, with its result. */
+/** Mastra ends a loop at `maxSteps` beside `stopWhen`, and at five steps where nothing is said. */
 function stopping(run: ObservedRun, { stopWhen, maxSteps }: MastraOptions): unknown[] {
-  const own = stopWhen ?? (typeof maxSteps === 'number' && maxSteps > 0 ? [] : isFifthStep)
-  return [...[own].flat(), () => run.isStopped]
+  const most = typeof maxSteps === 'number' && maxSteps > 0 ? maxSteps : stopWhen == null ? 5 : undefined
+  const isFull = ({ steps }: { readonly steps: readonly unknown[] }) => steps.length === most
+  return stopConditions(run, [stopWhen ?? [], most === undefined ? [] : isFull].flat())
 }
-
-/** What the SDK takes where nothing is said. */
-const isFifthStep = ({ steps }: { readonly steps: readonly unknown[] }) => steps.length === 5
 
 async function begin(host: MastraHost, asked: Asked): Promise<MastraRun> {
   const { agent, first, options = {}, resumes } = asked

@@ -11,6 +11,7 @@ import { asName, asObjects } from '../../wire/reading.ts'
 import { currentCalls } from '../safe/calls.ts'
 import type { SafeAgentCall } from '../safe/held-calls.ts'
 import { startOperation } from '../safe/operation.ts'
+import { isStepLimit } from '../sdk-run/loop-limits.ts'
 import { warnOfFailure } from '../warn-once.ts'
 import { ADAPTER } from './capabilities.ts'
 import { nameOf, observeModel, observeProvider } from './model.ts'
@@ -235,7 +236,7 @@ class ObservedRun {
     this.#call?.fail(error)
     if (op.ended) return
     const interrupted = this.#asked.options?.signal?.aborted === true
-    const tooLong = (error as Error | undefined)?.name === 'MaxTurnsExceededError'
+    const tooLong = isStepLimit(error)
     await (interrupted || tooLong ? place.endStep() : place.endStep({ error }))
     if (interrupted) await op.complete({ reason: 'interrupted' })
     else if (tooLong) await op.complete({ reason: 'max_steps' })

@@ -17,6 +17,7 @@ import { currentCalls, type SafeCalls } from '../safe/calls.ts'
 import type { SafeAgentCall } from '../safe/held-calls.ts'
 import { type SafeOperation, type SafeStep, startOperation } from '../safe/operation.ts'
 import { whenGone } from '../when-gone.ts'
+import { isStepLimit, type ReachedLimit } from './loop-limits.ts'
 import { takeRunInit } from './run-with.ts'
 
 /** What an SDK was attached with. */
@@ -61,6 +62,8 @@ export class ObservedRun {
   started = false
   /** For whom the loop stops after this step. */
   waitingFor: 'human' | 'client' | undefined
+  /** Why the SDK ended its loop, where the model had asked for more. */
+  limit: ReachedLimit | undefined
   /** Why it went on before anybody had answered, and its SDK cannot wait again: what was resumed goes on from the same state once more. */
   tooEarly: HookspanError | undefined
   /** Tells what a human has refused in the SDK's own way, before the first step. */
@@ -231,12 +234,12 @@ export class ObservedRun {
   }
 
   /** It is over. Gives what a gate says against its result. A second call does nothing. */
-  end(content?: string, reason: 'done' | 'max_steps' = 'done'): Promise<HookspanError | undefined> {
-    this.#ending ??= this.#end(content, reason).finally(() => this.#settleParked())
+  end(content?: string): Promise<HookspanError | undefined> {
+    this.#ending ??= this.#end(content).finally(() => this.#settleParked())
     return this.#ending
   }
 
-  async #end(content: string | undefined, said: CompletionReason): Promise<HookspanError | undefined> {
+  async #end(content: string | undefined): Promise<HookspanError | undefined> {
     const op = this.#op
     if (op === undefined || op.ended) return undefined
     for (const leave of this.streams) await leave()
@@ -247,10 +250,15 @@ export class ObservedRun {
       this.#parked.resolve(op.park({ waitingFor }))
       return undefined
     }
-    const reason = op.signal?.aborted || waitingFor === 'human' ? 'interrupted' : said
+    const reason = op.signal?.aborted || waitingFor === 'human' ? 'interrupted' : this.#endsWith(op)
     const told = await op.complete({ reason, ...defined({ content }) })
     this.#agentCall?.settle({ operationId: op.operationId, reason: told.reason, ...defined({ content }) })
     return refusalOf(told, content)
+  }
+
+  /** What a gate or a human has ended is denied, whatever limit it was at. */
+  #endsWith({ stopRequested }: SafeOperation): CompletionReason {
+    return stopRequested === undefined ? (this.limit ?? 'done') : 'done'
   }
 
   /** What streams are read of is over: well, or with what the model failed with. */
@@ -285,6 +293,9 @@ export class ObservedRun {
         await op.complete({ reason: 'interrupted' })
       } else if (this.tooEarly !== undefined) {
         await this.#endTooEarly(op, this.tooEarly)
+      } else if (isStepLimit(error) && op.stopRequested === undefined) {
+        await this.#step?.end()
+        await op.complete({ reason: 'max_steps' })
       } else {
         this.#step?.fail(error)
         await op.fail(error)

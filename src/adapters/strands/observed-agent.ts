@@ -6,6 +6,7 @@ import { asObject, asObjects, type Loose } from '../../wire/reading.ts'
 import { replace } from '../replace.ts'
 import { relay } from '../sdk-loop/relay.ts'
 import { refuseInDurableRun } from '../sdk-run/durable-limits.ts'
+import type { ReachedLimit } from '../sdk-run/loop-limits.ts'
 import type { RunHost, SaidOfRun } from '../sdk-run/observed-run.ts'
 import { runWith } from '../sdk-run/run-with.ts'
 import { AgentRun, isAsked } from './agent-run.ts'
@@ -45,6 +46,13 @@ const MAX_WAITING = 1_024
 
 /** What the SDK calls an agent that was given no name. */
 const UNNAMED = 'Strands Agent'
+
+/** What its `limits` end a run with. */
+const LIMITS: Readonly<Record<string, ReachedLimit>> = {
+  limitTurns: 'max_steps',
+  limitTotalTokens: 'cost_limit',
+  limitOutputTokens: 'cost_limit',
+}
 
 /** An agent, whose invocations are runs. It has one at a time: the SDK refuses a second one. */
 export class ObservedAgent {
@@ -163,7 +171,8 @@ export class ObservedAgent {
     if (agent.parked !== undefined) return this.#keepWaiting(agent.parked, result)
     if (result.stopReason === 'cancelled') agent.cancel()
     const content = textOf(result.lastMessage?.content ?? [])
-    const refusal = await agent.run.end(content, result.stopReason === 'limitTurns' ? 'max_steps' : 'done')
+    agent.run.limit = LIMITS[result.stopReason]
+    const refusal = await agent.run.end(content)
     if (refusal !== undefined) throw refusal
   }
 
