@@ -18,6 +18,7 @@ import type { MockRule } from './rules/mock-rule.ts'
 import { type ActiveRule, RuleSet } from './rules/rule-set.ts'
 import { isSubAgent } from './sub-agent.ts'
 import { ToolCatalog } from './tool-catalog.ts'
+import { assertNoSlipOf, assertNoToolSlip } from './trajectory/misspelt.ts'
 import { unusedRules } from './unused-rules.ts'
 
 let nextId = 0
@@ -98,10 +99,22 @@ export class MockTools implements Disposable {
     this.#leave = this.#layers.addRules(layer)
   }
 
-  /** Every call that reached the mocks, in order; those of one tool when it is named, as rules name it. */
+  /**
+   * Every call that reached the mocks, in order; those of one tool when it is named, as rules name it.
+   *
+   * @throws HookspanError `MOCK_UNKNOWN_TOOL` for a name that is a letter away from a tool that there is, and is none itself.
+   */
   calls(tool = '*'): readonly MockToolsCall[] {
     const address = parseAddress(tool, 'calls()')
-    return this.#calls.filter((call) => isForTool(address, call) && isForAgent(address, call.agentPath))
+    const ofTool = this.#calls.filter((call) => isForTool(address, call))
+    const calls = ofTool.filter(({ agentPath }) => isForAgent(address, agentPath))
+    // None by a slip would be taken for a tool that was rightly not called.
+    if (ofTool.length === 0) assertNoToolSlip([address.tool], [...this.#catalog.names])
+    if (calls.length === 0) {
+      const agents = ofTool.flatMap(({ agentPath }) => agentPath)
+      for (const agent of address.agents) assertNoSlipOf('No agent with a call is named', agent, agents)
+    }
+    return calls
   }
 
   /** What has gone wrong so far, unused rules not included. */

@@ -266,8 +266,8 @@ function leftAtWork(spans: readonly RecordedSpan[]): Error[] {
   return [
     new HookspanError(
       'TRAJECTORY_UNREADABLE',
-      `The test ended while a run went on (${run.name}): nobody has seen what it does next. Await it, or end it in the ` +
-        'test: `dispatcher.interruptAll()`.',
+      `The test ended while a run went on (${run.name}): nobody has seen what it does next. Await it, read its ` +
+        'stream to the end, or end it in the test: `dispatcher.interruptAll()`.',
     ),
   ]
 }

@@ -255,6 +255,21 @@ describe('calls()', () => {
     expect(() => mocks.calls('delete_{order,user}')).toThrow('Expected the tool of calls() to be a name')
     await op.complete()
   })
+
+  it('refuses a slip: it would say of every run that the tool was not called', async () => {
+    const { dispatcher } = setup()
+    using mocks = mockTools(dispatcher, [mock('refund').optional().returns(1)], {
+      tools: [{ name: 'refund' }, { name: 'refund_all' }],
+    })
+    expect(() => mocks.calls('refnd')).toThrow('Did you mean "refund"?')
+    expect(() => mocks.calls('support > shop/refnd')).toThrow('Did you mean "refund"?')
+    const op = dispatcher.startOperation({ agentName: 'support' })
+    await op.toolCall({ apiName: 'refund', args: {} }, () => 1)
+    await op.complete()
+    expect(() => mocks.calls('suport > refund')).toThrow('Did you mean "support"?')
+    for (const name of ['refund_all', 'cancel', 'refnd*', 'billing > refund'])
+      expect(mocks.calls(name)).toEqual([])
+  })
 })
 
 describe('when()', () => {

@@ -202,7 +202,8 @@ it('takes no slip of a tool that was offered for one that was not called', async
   const dispatcher = new HookDispatcher()
   using log = recordEvents(dispatcher)
   using client = scriptedModel(['nothing to do'])
-  const parameters = { type: 'object', properties: { id: {}, amount: { type: 'number' } } }
+  const order = { type: 'object', properties: { total: { type: 'number' } } }
+  const parameters = { type: 'object', properties: { id: {}, amount: { type: 'number' }, order } }
   const others = ['get_user', 'search_v2', 'delete_order'].map((name) => ({ name, execute: () => 1 }))
   const tools = [{ name: 'refund', parameters, execute: () => 1 }, ...others]
   const agent = { name: 'support', model: 'm', tools }
@@ -235,6 +236,7 @@ it('takes no slip of a tool that was offered for one that was not called', async
     expect(() => check(source).not.toHaveCalledTool('refund', { ammount: 900 })).toThrow(
       /takes no argument "ammount"[\s\S]*Did you mean "amount"\?/,
     )
+    expect(() => check(source).not.toHaveCalledTool('refund', { order: { totl: 900 } })).toThrow('"total"')
     check(source).not.toHaveCalledTool('refund', { amount: 900, note: 'of another version' })
     check(source).not.toHaveCalledTool('search_v2', { ammount: 900 })
     check(source).toMatchTrajectory([], { forbidden: ['refund', 'refunds'], maxCalls: { delete_order: 1 } })

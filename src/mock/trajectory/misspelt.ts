@@ -33,10 +33,13 @@ export function assertNoSlipOf(what: string, name: string | undefined, seen: rea
  * @throws HookspanError `MOCK_UNKNOWN_TOOL`.
  */
 export function assertNotMisspelt(source: object, names: readonly string[]): void {
-  const exact = names.filter((name) => !isPattern(name))
-  if (exact.length === 0) return
-  const offered = offeredIn(source)
-  for (const name of exact) {
+  if (!names.every(isPattern)) assertNoToolSlip(names, offeredIn(source))
+}
+
+/** The same of the names that were offered. */
+export function assertNoToolSlip(names: readonly string[], offered: readonly string[]): void {
+  for (const name of names) {
+    if (isPattern(name)) continue
     if (offered.some((apiName) => isFor(name, apiName))) continue
     const others = offered.filter((apiName) => !names.includes(apiName))
     const close = slipOf(bare(name), others)
@@ -44,7 +47,7 @@ export function assertNotMisspelt(source: object, names: readonly string[]): voi
     throw new HookspanError(
       'MOCK_UNKNOWN_TOOL',
       `No model was offered a tool "${name}", so that it cannot have been called. Did you mean "${close}"?\n` +
-        `  Tools: ${offered.sort().join(', ')}.\n` +
+        `  Tools: ${offered.toSorted().join(', ')}.\n` +
         'Where it is another tool, which the agent rightly does not have: ' +
         `expect(readTrajectory(run).map(({ name }) => name)).not.toContain('${bare(name)}').`,
     )
@@ -53,24 +56,29 @@ export function assertNotMisspelt(source: object, names: readonly string[]): voi
 
 /** The same for the arguments with which it must not be called: none of them may be a slip of one that it takes. */
 function assertNoMisspeltArgument(source: object, name: string, args: unknown): void {
-  if (!isRecord(args) || !isPlain(args) || isMatcher(args)) return
   for (const { name: apiName, inputSchema } of toolsIn(source)) {
-    if (!isFor(name, apiName) || !isRecord(inputSchema) || !isRecord(inputSchema.properties)) continue
-    const taken = Object.keys(inputSchema.properties)
-    for (const key of Object.keys(args)) {
-      const close = taken.includes(key)
-        ? undefined
-        : slipOf(
-            key,
-            taken.filter((other) => !(other in args)),
-          )
-      if (close === undefined) continue
-      throw new HookspanError(
-        'INVALID_OPTION',
-        `Tool "${apiName}" takes no argument "${key}", so that no call of it has one. Did you mean "${close}"?\n` +
-          `  Arguments: ${taken.join(', ')}.`,
-      )
+    if (isFor(name, apiName)) assertNoSlipIn(apiName, args, inputSchema)
+  }
+}
+
+/** At every depth, as far as the schema says which there are. */
+function assertNoSlipIn(apiName: string, args: unknown, schema: unknown): void {
+  if (!isRecord(args) || !isPlain(args) || isMatcher(args)) return
+  if (!isRecord(schema) || !isRecord(schema.properties)) return
+  const taken = Object.keys(schema.properties)
+  const others = taken.filter((other) => !(other in args))
+  for (const [key, value] of Object.entries(args)) {
+    if (taken.includes(key)) {
+      assertNoSlipIn(apiName, value, schema.properties[key])
+      continue
     }
+    const close = slipOf(key, others)
+    if (close === undefined) continue
+    throw new HookspanError(
+      'INVALID_OPTION',
+      `Tool "${apiName}" takes no argument "${key}", so that no call of it has one. Did you mean "${close}"?\n` +
+        `  Arguments: ${taken.join(', ')}.`,
+    )
   }
 }
 
