@@ -42,6 +42,9 @@ export const REDIS_PLACE: Fields<RedisPlace> = {
 /** Milliseconds that a connection may take: a client tries again for ever, whatever is wrong, and tells only who listens. */
 const CONNECT_MS = 10_000
 
+/** Milliseconds in which something is sent to Redis, or not at all: an answer has a giver who waits, and others who write to the audit log. */
+const SOON_MS = 5_000
+
 /** One connection for commands, and one for each subscription, made when they are needed. */
 export class RedisPool {
   readonly #place: RedisPlace
@@ -87,13 +90,13 @@ export class RedisPool {
   }
 
   /**
-   * A script, which Redis runs alone: that is what makes a step atomic over processes and machines. `withinMs`: taken back where it was
-   * not sent by then.
+   * A script, which Redis runs alone: that is what makes a step atomic over processes and machines. It is taken back where it was not
+   * sent within so many milliseconds: version 5 of the client keeps it for as long as Redis is away, 6 for 5 s.
    */
-  async eval(script: string, keys: string[], args: string[], withinMs?: number): Promise<unknown> {
+  async eval(script: string, keys: string[], args: string[], withinMs = SOON_MS): Promise<unknown> {
     const client = await this.client()
-    const signal = withinMs === undefined ? undefined : AbortSignal.timeout(withinMs)
-    const sender = (signal && client.withAbortSignal?.(signal)) ?? client
+    const signal = AbortSignal.timeout(withinMs)
+    const sender = client.withAbortSignal?.(signal) ?? client
     try {
       return await sender.eval(script, { keys, arguments: args })
     } catch (error) {

@@ -124,9 +124,6 @@ function timeText(ms: number): string {
   return ms < 1e13 ? Math.ceil(ms).toFixed(0) : ''
 }
 
-/** Milliseconds in which an answer is sent to Redis, or not at all: its giver waits, and who else writes to the audit log. */
-const SOON_MS = 5_000
-
 /**
  * Keeps requests in Redis, for processes on several machines. Needs the optional peer `redis`. Configure Redis to write
  * to disk (AOF): what it forgets, nobody remembers.
@@ -146,8 +143,8 @@ export function redisStore(options: RedisStoreOptions): ApprovalStore {
   const runKeyOf = (key: string) => `${prefix}run:${key}`
   const self = crypto.randomUUID()
   const leases = new RedisLeases(LEASE_MS)
-  const run = async (script: string, keys: string[], args: string[], withinMs?: number): Promise<Fields> =>
-    fieldsOf(await pool.eval(script, keys, args, withinMs))
+  const run = async (script: string, keys: string[], args: string[]): Promise<Fields> =>
+    fieldsOf(await pool.eval(script, keys, args))
   const idsIn = async (list: string, from: number) =>
     (await pool.eval(PAGE_OF, [list], [String(from), String(from + PAGE - 1)])) as string[]
   let sweptAt = Number.NEGATIVE_INFINITY
@@ -169,11 +166,10 @@ export function redisStore(options: RedisStoreOptions): ApprovalStore {
     now: number,
     answer?: ApprovalAnswer,
   ): Promise<ClosedRecord | undefined> => {
-    const withinMs = answer === undefined ? undefined : SOON_MS
     const given = answer === undefined ? '' : safeStringify(answer)
     const keys = [keyOf(id), channel, open, over]
     const args = [status, String(now), given, id, isOver(status, answer) ? kept : '']
-    const fields = await run(CLOSE, keys, args, withinMs)
+    const fields = await run(CLOSE, keys, args)
     forget()
     const record = listedOf(id, fields)
     return record && { record, closed: fields.closed === '1' }

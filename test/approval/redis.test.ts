@@ -1,4 +1,3 @@
-import { type AddressInfo, connect, createServer, type Socket } from 'node:net'
 import { HookDispatcher, type ParkedOperation } from 'hookspan'
 import { execAgent, redisCheckpoints, resumeAgent, type SavedRun, unfinishedRuns } from 'hookspan/agent'
 import {
@@ -15,38 +14,7 @@ import { requireHuman } from 'hookspan/policies'
 import { createClient, createCluster } from 'redis'
 import { describe, expect, it, onTestFinished, vi } from 'vitest'
 import { statelessModel } from '../support/stateless-model.ts'
-import { desk, folder, pending, redisClusterUrl, redisUrl } from './support.ts'
-
-/** A way to the Redis of this file that can be closed, as when the network is away. */
-async function way(): Promise<{ url: string; close(): void; open(): Promise<void>; loseNextReply(): void }> {
-  const { hostname, port } = new URL(url as string)
-  const sockets = new Set<Socket>()
-  let loses = false
-  const server = createServer((socket) => {
-    const on = connect(Number(port), hostname)
-    for (const one of [socket, on])
-      sockets.add(one.on('error', () => {}).on('close', () => sockets.delete(one)))
-    socket.pipe(on)
-    on.on('data', (reply) => {
-      if (!loses) return void socket.write(reply)
-      loses = false
-      socket.destroy()
-    }).on('end', () => socket.end())
-  })
-  const open = () => new Promise<void>((done) => server.listen(at, '127.0.0.1', () => done()))
-  let at = 0
-  await open()
-  at = (server.address() as AddressInfo).port
-  const close = () => {
-    server.close()
-    for (const socket of sockets) socket.destroy()
-  }
-  onTestFinished(close)
-  const loseNextReply = () => {
-    loses = true
-  }
-  return { url: `redis://127.0.0.1:${at}`, close, open, loseNextReply }
-}
+import { desk, folder, pending, redisClusterUrl, redisUrl, wayTo } from './support.ts'
 
 const SECRET = 'a secret of some length'
 const url = await redisUrl()
@@ -138,7 +106,13 @@ it('at a node of a cluster that has not all slots, says what to give', async () 
   const moved = async () => {
     throw new Error('MOVED 6257 127.0.0.1:7001')
   }
-  const client = { isOpen: true, connect() {}, duplicate() {}, eval: moved, destroy() {} }
+  const client = {
+    isOpen: true,
+    connect() {},
+    duplicate: () => ({ isOpen: false, on() {}, async connect() {}, async subscribe() {} }),
+    eval: moved,
+    destroy() {},
+  }
   const { approvals, call } = desk({ store: redisStore({ client: client as never }) })
   onTestFinished(() => approvals.close())
   const reason = expect.stringMatching(/MOVED 6257.*`client` of `createCluster\(\)`/)
@@ -166,7 +140,7 @@ describe.skipIf(url === undefined)('while Redis is away', () => {
   const prefix = () => `${crypto.randomUUID()}:`
 
   it('an answer is none, its giver is told, and it may be given again', async () => {
-    const redis = await way()
+    const redis = await wayTo(url as string)
     const log = auditLog({ path: `${folder()}/audit.jsonl` })
     const { approvals, call, ran } = desk({
       store: redisStore({ url: redis.url, prefix: prefix() }),
@@ -188,7 +162,7 @@ describe.skipIf(url === undefined)('while Redis is away', () => {
   })
 
   it('one that was written down is refused after it, and not taken when Redis is back', async () => {
-    const redis = await way()
+    const redis = await wayTo(url as string)
     const events: string[] = []
     const { approvals, call, op } = desk({
       store: redisStore({ url: redis.url, prefix: prefix() }),
@@ -211,7 +185,7 @@ describe.skipIf(url === undefined)('while Redis is away', () => {
   })
 
   it('one that Redis took, whose reply was lost, is not told, or written down, as refused', async () => {
-    const redis = await way()
+    const redis = await wayTo(url as string)
     const there = prefix()
     const events: string[] = []
     const { approvals, call, ran } = desk({ store: redisStore({ url: url as string, prefix: there }) })
@@ -422,7 +396,7 @@ describe.skipIf(url === undefined)(
     })
 
     it('goes no further where Redis is away for so long', async () => {
-      const redis = await way()
+      const redis = await wayTo(url as string)
       const { ran, first, mailed } = await goingOn(redis)
       redis.close()
       vi.advanceTimersByTime(30_000)

@@ -1,5 +1,6 @@
 import { spawn } from 'node:child_process'
 import { mkdtempSync, rmSync } from 'node:fs'
+import { type AddressInfo, connect, createServer, type Socket } from 'node:net'
 import { tmpdir } from 'node:os'
 import { HookDispatcher, type HookEvent, type Operation } from 'hookspan'
 import {
@@ -100,6 +101,39 @@ export async function redisClusterUrl(): Promise<string | undefined> {
   )
   client.destroy()
   return url
+}
+
+/** A way to a Redis that can be closed, as when the network is away. */
+export async function wayTo(
+  url: string,
+): Promise<{ url: string; close(): void; open(): Promise<void>; loseNextReply(): void }> {
+  const { hostname, port } = new URL(url)
+  const sockets = new Set<Socket>()
+  let loses = false
+  const server = createServer((socket) => {
+    const on = connect(Number(port), hostname)
+    for (const one of [socket, on])
+      sockets.add(one.on('error', () => {}).on('close', () => sockets.delete(one)))
+    socket.pipe(on)
+    on.on('data', (reply) => {
+      if (!loses) return void socket.write(reply)
+      loses = false
+      socket.destroy()
+    }).on('end', () => socket.end())
+  })
+  const open = () => new Promise<void>((done) => server.listen(at, '127.0.0.1', () => done()))
+  let at = 0
+  await open()
+  at = (server.address() as AddressInfo).port
+  const close = () => {
+    server.close()
+    for (const socket of sockets) socket.destroy()
+  }
+  onTestFinished(close)
+  const loseNextReply = () => {
+    loses = true
+  }
+  return { url: `redis://127.0.0.1:${at}`, close, open, loseNextReply }
 }
 
 async function startRedis(...more: string[]): Promise<string | undefined> {

@@ -99,7 +99,7 @@ export function redisCheckpoints(options: RedisCheckpointsOptions): CheckpointSt
   const index = `${prefix}checkpoints`
   const leases = new RedisLeases(leaseMs)
   const answered = async (script: string, keys: string[], args: string[]) => {
-    const asking = pool.eval(script, keys, args)
+    const asking = pool.eval(script, keys, args, timeoutMs)
     const answer = await within(timeoutMs, asking)
     if (answer !== undefined) return answer
     // Nobody waits for it any more.
