@@ -15,7 +15,9 @@ export function yieldsTo(before: HookDispatcher | undefined, dispatcher: HookDis
   return told !== undefined
 }
 
-/** Whether two that do not yield would observe one thing. */
+/** Whether two that do not yield would observe one thing. The second one that does is told that the first has it. */
 export function clashes(before: HookDispatcher | undefined, dispatcher: HookDispatcher): boolean {
-  return before !== undefined && before !== dispatcher && !yieldsTo(before, dispatcher)
+  if (before === undefined || before === dispatcher || yieldsTo(before, dispatcher)) return false
+  yielding.get(dispatcher)?.()
+  return true
 }

@@ -13,12 +13,14 @@ import { tellAtExit } from './tell-at-exit.ts'
 import { traceFirstRun } from './trace-first-run.ts'
 import { guardsTools, UnaskedTools } from './unasked-tools.ts'
 import { guardOf, notAttached } from './unattached.ts'
-import { tellUnseenRequests } from './unseen-requests.ts'
+import { UnseenRequests } from './unseen-requests.ts'
 
 /** What every SDK that the program loads is attached to. */
 const dispatcher = new HookDispatcher()
+const unseen = new UnseenRequests()
 yieldToOthers(dispatcher, () => {
   report(RUN_SEEN)
+  unseen.stop()
   tell(
     'what the program attaches by itself is left to its own dispatcher, and no hookspan.config.* holds there.',
   )
@@ -46,7 +48,10 @@ export async function useProjectConfig(): Promise<void> {
   const { plugin: whole } = await loadConfig()
   const plugin = withoutOwn(whole)
   dispatcher.use(plugin)
-  if (guardOf(dispatcher) !== undefined) tellUnseenRequests()
+  if (guardOf(dispatcher) !== undefined) {
+    dispatcher.use(unseen.plugin)
+    unseen.start()
+  }
   if (!guardsTools(plugin)) return
   const unasked = new UnaskedTools()
   dispatcher.use(unasked.plugin)

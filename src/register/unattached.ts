@@ -15,10 +15,10 @@ export function attached(what: string, dispatcher: HookDispatcher, attach: () =>
     attach()
     return true
   } catch (error) {
-    const why = `${what} is not attached: ${errorMessage(error)}`
-    // Observed by the program itself, with guards of its own.
-    const isObserved = error instanceof HookspanError && error.code === 'INVALID_OPTION'
-    notAttached(isObserved ? undefined : dispatcher, why)
+    // By the program itself, with guards of its own: that is said.
+    if (/ observed by another dispatcher\./.test(errorMessage(error))) return false
+    const isUnknown = error instanceof HookspanError && error.code === 'INVALID_OPTION'
+    notAttached(isUnknown ? undefined : dispatcher, `${what} is not attached: ${errorMessage(error)}`)
     return false
   }
 }

@@ -186,7 +186,7 @@ it.each(['chat.mjs', 'tool-runner.mjs', 'over-http'])(
     }
 
     const told =
-      /^hookspan: a model is asked by what is not attached, .* no gate and no mock .* holds there/gm
+      /^hookspan: a model is asked \(\S+\) by what is not attached, .* no gate and no mock .* holds there/gm
     const held = await registered(program, { env, cwd })
     expect(held.code, held.stderr).toBe(0)
     expect(held.stderr.match(told)).toHaveLength(1)
@@ -203,5 +203,20 @@ it.each(['chat.mjs', 'agents.mjs', 'tool-runner.mjs'])(
     const env = programEnv(server.baseURL, 'http://127.0.0.1:9')
     const { stderr } = await registered(at(name), { env, cwd: guarded() })
     expect(stderr).not.toContain('a model is asked')
+  },
+)
+
+it.each(['messages', 'image', 'queue', 'relay'])(
+  'tells of no model where none is asked past what is attached: %s',
+  async (way) => {
+    const server = await startScriptedServer({ respond: () => ({ content: 'It is on its way.' }) })
+    onTestFinished(() => server.close())
+    const env = programEnv(server.baseURL, 'http://127.0.0.1:9')
+    const told = await registered(at('past/elsewhere.mjs'), { env, args: [way], cwd: guarded() })
+    expect(told).toMatchObject({
+      code: 0,
+      stdout: 'done\n',
+      stderr: expect.not.stringContaining('a model is asked'),
+    })
   },
 )

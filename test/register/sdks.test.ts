@@ -72,6 +72,15 @@ it('leaves to the program what it attaches by itself, and says so once', async (
   expect(stderr.match(/left to its own dispatcher/g)).toHaveLength(1)
 })
 
+it('leaves to the program a client that it observes before its first request, and gives no other advice', async () => {
+  const { code, stdout, stderr } = await program('own-client.mjs')
+
+  expect({ code, stdout }, stderr).toEqual({ code: 0, stdout: 'told\n' })
+  expect(spansOf()).toEqual([])
+  expect(stderr.match(/left to its own dispatcher/g)).toHaveLength(1)
+  expect(stderr).not.toContain('is not attached')
+})
+
 it('attaches to chats of @google/genai: what goes on is one run', async () => {
   const { code, stdout, stderr } = await program('google.mjs')
 
