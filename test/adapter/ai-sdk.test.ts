@@ -84,6 +84,75 @@ const plain = (value: unknown): unknown =>
     ),
   )
 
+describe('toolSearch, which the SDK runs by itself', () => {
+  const searchesFor = async (
+    dispatcher: HookDispatcher | undefined,
+    search?: (asked: { query: string }) => string[],
+    isStream = false,
+  ) => {
+    const model = says([call('find', { query: 'orders' })], [text('done')])
+    const orders = { ...searchTool().search, description: 'Finds orders.', deferLoading: true }
+    const sdk = dispatcher === undefined ? ai : observeAISDK(ai, { dispatcher })
+    const tools = { orders, find: ai.toolSearch(search && { search }) } as ai.ToolSet
+    const asked = { model, tools, prompt: 'hi', ...five } as const
+    if (isStream) await sdk.streamText(asked).consumeStream()
+    else await sdk.generateText(asked)
+    const { prompt, tools: offered } = model.doGenerateCalls.at(-1) ?? model.doStreamCalls.at(-1) ?? {}
+    return { told: JSON.stringify(prompt?.at(-1)?.content), offered: offered?.map(({ name }) => name) }
+  }
+
+  it.each([false, true])(
+    'is told with what it found, and is as without us; streamed: %s',
+    async (isStream) => {
+      for (const search of [undefined, () => ['orders']]) {
+        const { dispatcher, events } = dispatcherWith()
+        const observed = await searchesFor(dispatcher, search, isStream)
+        expect(observed).toEqual(await searchesFor(undefined, search, isStream))
+        expect(observed.offered).toContain('orders')
+        expect(find(events, 'afterToolCall')).toMatchObject({ apiName: 'find', success: true })
+      }
+    },
+  )
+
+  it('is not run where it is mocked, and finds what the mock says', async () => {
+    const search = vi.fn(() => ['orders'])
+    for (const own of [undefined, search]) {
+      for (const name of ['orders', 'invoices']) {
+        const dispatcher = new HookDispatcher()
+        using mocks = mockTools(dispatcher, [mock('find').returns({ tools: [{ name }] })])
+        const { told, offered } = await searchesFor(dispatcher, own)
+        mocks.assertUsed()
+        expect(told).toContain(name)
+        expect(offered).toEqual(name === 'orders' ? ['orders', 'find'] : ['find'])
+      }
+    }
+    expect(search).not.toHaveBeenCalled()
+  })
+
+  it('searches for what a gate makes of its query, or not at all where only the SDK could', async () => {
+    const changing = () =>
+      dispatcherWith(gate('beforeToolCall', () => mutate({ query: 'invoices' }))).dispatcher
+    const queries: string[] = []
+    await searchesFor(changing(), ({ query }) => {
+      queries.push(query)
+      return []
+    })
+    expect(queries).toEqual(['invoices'])
+    const { told, offered } = await searchesFor(changing())
+    expect(told).toContain('searches by itself')
+    expect(offered).toEqual(['find'])
+  })
+
+  it('tells the model what a gate makes of what it found', async () => {
+    const { dispatcher } = dispatcherWith(gate('afterToolCall', () => mutate('something else')))
+    expect((await searchesFor(dispatcher)).told).toContain('something else')
+    const denying = dispatcherWith(gate('afterToolCall', () => deny('not for you')))
+    const { told } = await searchesFor(denying.dispatcher, undefined, true)
+    expect(told).toContain('not for you')
+    expect(told).not.toContain('Finds orders.')
+  })
+})
+
 describe('a loop that its conditions end', () => {
   const again = () => says(...Array.from({ length: 30 }, (_, i) => [call('search', { q: 'a' }, `call_${i}`)]))
   const reasonsOf = async (asked: object, model = again()) => {

@@ -1,13 +1,14 @@
 import { AsyncLocalStorage } from 'node:async_hooks'
 import { RunSuspended } from '../../dispatcher/calls/suspended.ts'
-import type { ToolCallDecision, ToolCallInit } from '../../dispatcher/index.ts'
+import type { ToolCallDecision, ToolCallInit, ToolOutcome } from '../../dispatcher/index.ts'
 import { HookspanError } from '../../internal/errors.ts'
 import { defined, isRecord } from '../../internal/objects.ts'
+import { asObjects } from '../../wire/reading.ts'
 import { isStream } from '../../wire/watch-stream.ts'
 import { currentCalls, type SafeCalls } from '../safe/calls.ts'
 import type { SafeToolCall } from '../safe/tool-call.ts'
 import type { ObservedRun } from '../sdk-run/observed-run.ts'
-import { performTool, type ToldModel } from './perform-tool.ts'
+import { foundBySdk, performTool, type ToldModel } from './perform-tool.ts'
 import type { RefusedCall } from './resumed-messages.ts'
 import {
   type ApprovalOptions,
@@ -86,6 +87,7 @@ export class ObservedTools {
 
   #copy(name: string, tool: SdkTool): SdkTool {
     if (!isRecord(tool)) return tool
+    if (isSearch(tool)) return this.#searching(name, tool)
     const caller = localCallerOf(tool)
     const own: Partial<SdkTool> = {
       ...(typeof tool.execute === 'function' && this.#executed(name, tool)),
@@ -102,6 +104,40 @@ export class ObservedTools {
       }),
     }
     return copyOf(tool, own)
+  }
+
+  /** The SDK has an `execute` of its own in it, and puts another in its place: what it searches with, and what it tells of it, is left. */
+  #searching(name: string, tool: SdkTool): SdkTool {
+    const copy = copyOf(tool, {
+      toModelOutput: async (asked) => {
+        const decided = this.#take(name, asked.toolCallId)
+        if (decided !== undefined) await foundBySdk(decided, asked.output)
+        return this.#worded(tool).toModelOutput?.(asked)
+      },
+    })
+    const own = (tool as Searching)[SEARCH]
+    const calls = () => [...this.#decided.values()].flat().filter((one) => one.name === name)
+    const search: Search = async (asked) => {
+      const decided = calls().find(({ input }) => queryOf(input) === asked.query)
+      if (decided === undefined) return own?.(asked) ?? []
+      const { call, decision, toolCallId, input } = decided
+      if (decision.state !== 'run') return namesIn(decision)
+      if (call.refused !== undefined) return []
+      try {
+        if (own === undefined)
+          throw new Error(`The AI SDK searches by itself, and for ${queryOf(input)} alone.`)
+        return await call.enter(() => own({ ...asked, query: queryOf(decision.args) }))
+      } catch (error) {
+        this.#take(name, toolCallId, input)
+        await call.fail(error)
+        throw error
+      }
+    }
+    // Read when a search begins: where the user gave no function, the SDK searches by itself for what it was asked.
+    const isAsAsked = ({ decision, input }: DecidedCall) =>
+      decision.state === 'run' && queryOf(decision.args) === queryOf(input)
+    const get = () => (own === undefined && calls().every(isAsAsked) ? undefined : search)
+    return Object.defineProperty(copy, SEARCH, { get, configurable: true, enumerable: false })
   }
 
   #executed(name: string, tool: SdkTool): Pick<SdkTool, 'execute'> {
@@ -274,7 +310,7 @@ export class ObservedTools {
   }
 
   /** A tool that calls another one may do so under its own id. */
-  #take(name: string, toolCallId: string, input: unknown): DecidedCall | undefined {
+  #take(name: string, toolCallId: string, input?: unknown): DecidedCall | undefined {
     const waiting = this.#decided.get(toolCallId) ?? []
     const named = waiting.filter((one) => one.name === name)
     const taken = named.find((one) => one.input === input) ?? named[0]
@@ -299,6 +335,30 @@ export class ObservedTools {
     return isGenerator(tool.execute) ? relayLate(late) : late.then(lastOf)
   }
 }
+
+/** What the SDK marks a `toolSearch()` by. */
+const IS_SEARCH = Symbol.for('vercel.ai.toolSearch')
+/** What the user gave it to search with. */
+const SEARCH = Symbol.for('vercel.ai.toolSearch.search')
+
+type Search = (asked: { readonly query: unknown }) => unknown
+
+interface Searching extends SdkTool {
+  readonly [IS_SEARCH]?: boolean
+  readonly [SEARCH]?: Search
+}
+
+function isSearch(tool: SdkTool): boolean {
+  return (tool as Searching)[IS_SEARCH] === true
+}
+
+/** Of what is said to be found in its place the SDK takes those that there are. */
+function namesIn(outcome: ToolOutcome): unknown[] {
+  const tools = 'result' in outcome && isRecord(outcome.result) ? outcome.result.tools : undefined
+  return asObjects(tools).map(({ name }) => name)
+}
+
+const queryOf = (input: unknown): unknown => (isRecord(input) ? input.query : undefined)
 
 /** In a durable run: until it is kept that the tool is at work. */
 function begunBefore({ call, decision }: DecidedCall): Promise<void> | undefined {

@@ -48,6 +48,15 @@ export function performTool(decided: Decided, tool: SdkTool, options: ToolOption
   return call.outcome.then((outcome) => given(outcome, decided))
 }
 
+/** The SDK has run the tool by itself, or what takes its place has an answer: only what the model is told can be changed. */
+export async function foundBySdk({ call, decision, says }: Decided, output: unknown): Promise<void> {
+  const outcome = decision.state === 'run' ? await call.settle(output) : decision
+  const isResult = 'result' in outcome
+  if (isResult && outcome.result === output && wordsOf(outcome) === undefined) return
+  const type = isResult && !tellsFailure(outcome) ? 'text' : 'error-text'
+  says({ type, value: outcome.toToolMessage().content }, output)
+}
+
 /** What the SDK is told of a call. @throws what the tool threw, or why the call was refused. */
 function given(outcome: ToolOutcome, { says }: Decided): unknown {
   if ('result' in outcome) {
