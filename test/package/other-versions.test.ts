@@ -42,6 +42,21 @@ test('has types', async ({ trace }: { trace: object }) => {
 })
 `
 
+/** What a try that failed midway left unused is no failure of the next one. */
+const RETRIED = `
+import { mock } from 'hookspan/mock'
+import { test } from 'hookspan/vitest'
+let tries = 0
+test('is tried again', { retry: 1 }, async ({ dispatcher, mocks, model }) => {
+  mocks.use(mock('t').returns(1))
+  if (tries++ === 0) {
+    model(['never asked for'])
+    throw new Error('not yet')
+  }
+  await dispatcher.startOperation().toolCall({ apiName: 't', args: {} }, () => 2)
+})
+`
+
 /** What a project of several writes declarations for: each type is to have a name that can be imported. */
 const EXPORTED = `
 import { type Approvals, approvalRoutes } from 'hookspan/approval'
@@ -81,11 +96,12 @@ describe('beside versions of its peers that it was not tested with', () => {
 
   it('runs the tests of the guide on the oldest vitest of its range', async () => {
     cpSync(join(ROOT, 'examples/testing'), join(project.folder, 'testing'), { recursive: true })
+    writeFileSync(join(project.folder, 'testing/retried.test.ts'), RETRIED)
     const { stdout } = await run('npx', ['--no-install', 'vitest', 'run', '--reporter=json'], {
       cwd: project.folder,
       env: outside,
     }).catch((error: { stdout: string }) => error)
-    expect(JSON.parse(stdout)).toMatchObject({ numFailedTests: 0, numPassedTests: 8 })
+    expect(JSON.parse(stdout)).toMatchObject({ numFailedTests: 0, numPassedTests: 9 })
   })
 
   it.each([
