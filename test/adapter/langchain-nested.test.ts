@@ -219,7 +219,7 @@ it('a bare graph whose node asks a human waits, and goes on as itself', async ()
   expect(findAll(events, 'onStart')).toHaveLength(1)
 })
 
-it('an answer goes on with the run of its own thread, and what begins anew is another run', async () => {
+it('an answer goes on with the run of its own thread, and what begins anew is another run that interrupts it', async () => {
   const { dispatcher, events } = dispatcherWith()
   const asks = entrypoint({ name: 'asks', checkpointer: new MemorySaver() }, async (who: string) => {
     return `${who}: ${interrupt('Really?')}`
@@ -238,8 +238,9 @@ it('an answer goes on with the run of its own thread, and what begins anew is an
   await dispatcher.drain()
   const ids = findAll(events, 'onStart').map(({ operationId }) => operationId)
   expect(ids).toHaveLength(4)
-  const ended = findAll(events, 'onComplete').map(({ operationId }) => operationId)
-  expect(ended).toEqual([ids[0], ids[1], ids[3]])
+  const ended = findAll(events, 'onComplete').map(({ operationId, reason }) => [operationId, reason])
+  const reasons = ['done', 'done', 'interrupted', 'done']
+  expect(ended).toEqual(ids.map((id, index) => [id, reasons[index]]))
 })
 
 it('a bare graph without a last message is over', async () => {

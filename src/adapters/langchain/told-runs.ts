@@ -1,5 +1,5 @@
 import { RunSuspended } from '../../dispatcher/calls/suspended.ts'
-import type { HookDispatcher } from '../../dispatcher/index.ts'
+import type { HookDispatcher, ParkedOperation } from '../../dispatcher/index.ts'
 import type { AdapterInfo } from '../../dispatcher/run/capabilities.ts'
 import { currentPlace } from '../../dispatcher/run/current.ts'
 import { jsonIn } from '../../internal/json.ts'
@@ -39,10 +39,18 @@ export class ToldRuns {
     const start = () => {
       const waited = thread === undefined ? undefined : this.#going.takeParked(thread)
       const resume = goesOn(input) ? waited : undefined
+      // The thread goes on with something else: nobody comes back to what waited on it.
+      if (waited !== resume) this.#interrupt(waited)
       const init = resume === undefined ? { input: inputOf(input) } : { resume }
       return startOperation(this.#dispatcher, { adapter: ADAPTER, ...defined({ agentName, ...init }) })
     }
     return this.#going.below(runId, parentRunId, start)
+  }
+
+  #interrupt(resume: ParkedOperation | undefined): void {
+    if (resume === undefined) return
+    const left = startOperation(this.#dispatcher, { adapter: ADAPTER, resume })
+    left.complete({ reason: 'interrupted' }).catch(() => {})
   }
 
   readonly chainStart = (
