@@ -115,7 +115,7 @@ export function readLater(object: Loose, key: string, make: () => unknown): void
 }
 
 /** Under which names an API counts tokens: a field, or a field in an object. */
-export type UsageNames = readonly (readonly [keyof TokenUsage, outer: string, inner?: string])[]
+export type UsageNames = readonly (readonly [usage: keyof TokenUsage, outer: string, inner?: string])[]
 
 export function readUsage(value: unknown, names: UsageNames): TokenUsage | undefined {
   const counts = asObject(value)
