@@ -174,3 +174,34 @@ it('waits, also where the span of its run is sent only by who goes on with it', 
   const { summary } = await shown(FIRST.slice(1))
   expect(summary).toMatchObject({ status: 'waiting', waiting: 1 })
 })
+
+it('an answer stands at the call that it was given to, of several that were asked for at once', async () => {
+  const viewer = await start()
+  const asked = ['refund', 'pay', 'delete'].map((name) => ({
+    ...{ type: 'tool_call', id: `${name}-1`, name, arguments: {} },
+  }))
+  const told = (number: number, name: string) => ({
+    ...{ spanId: id(number), parentSpanId: id(2), name: `execute_tool ${name}`, start: 10, end: 40 },
+    attributes: {
+      ...{ 'gen_ai.operation.name': 'execute_tool', 'gen_ai.tool.name': name },
+      'gen_ai.tool.call.id': `${name}-1`,
+    },
+  })
+  const answer = (action: string) => ({ 'hookspan.human.action': action })
+  await post(
+    viewer,
+    otlp([
+      agent(1, 'shop'),
+      step(2, 1, 0, 0, 50),
+      chat(3, 2, 0, { role: 'assistant', parts: asked }),
+      ...[told(4, 'refund'), told(5, 'pay'), told(6, 'delete')],
+      ...[human(7, 4, 15, answer('approve')), human(8, 5, 16, answer('reject'))],
+    ]),
+  )
+  const { rows } = viewer.store.run(TRACE)!
+  const { items } = buildConversation(rows, (spanId) => viewer.store.span(TRACE, spanId))
+  const said = items.flatMap((item) =>
+    item.kind === 'tool' ? [item.name] : item.kind === 'human' ? [item.action] : [],
+  )
+  expect(said).toEqual(['refund', 'approve', 'pay', 'reject', 'delete'])
+})

@@ -75,6 +75,17 @@ it('is not what the run got over', () => {
   ).toEqual({ what: 'failed', spanId: id(1), where: [], message: 'the answer is no JSON' })
 })
 
+it('is what the run failed with, and no other call at the same time', () => {
+  const down = 'the database is down'
+  const spans = [
+    runSpan('error', { error: down }),
+    step(10, 0, 50, down),
+    tool(2, 10, 0, 30, { error: down }),
+    tool(3, 10, 1, 30, { error: 'not allowed here' }),
+  ]
+  expect(why(spans)).toMatchObject({ spanId: id(2), message: down })
+})
+
 it('is the gate or the person that refused, in their words', () => {
   const denied = {
     'hookspan.gate.id': 'sql-guard',

@@ -17,6 +17,7 @@ import type {
   CompactionItem,
   Conversation,
   ConversationItem,
+  HumanItem,
   MessageItem,
   StepItem,
   ToolItem,
@@ -174,7 +175,7 @@ class Scope {
         return this
       case 'human':
         if (isParked(node)) return undefined
-        this.#add({ kind: 'human', spanId: node.row.spanId, state: node.row.state, ...node.row.human })
+        this.#human(node.row)
         return undefined
       case 'compact':
         this.#compaction(node.row)
@@ -360,6 +361,16 @@ class Scope {
     if (facts.result !== null) card.result = dataPiece(facts.result)
     if (facts.args !== null) card.args = dataPiece(facts.args)
     if (facts.args !== null || facts.result !== null) this.#shared.hasContent = true
+  }
+
+  /** After the call that it is about: what the model asked for at the same time is there already. */
+  #human(row: SpanRow): void {
+    const item: HumanItem = { kind: 'human', spanId: row.spanId, state: row.state, ...row.human }
+    const call = this.items.findLastIndex((one) => one.kind === 'tool' && one.spanId === row.parentSpanId)
+    let at = call === -1 ? this.items.length : call + 1
+    while (this.items[at]?.kind === 'human') at++
+    this.#shared.items++
+    this.items.splice(at, 0, item)
   }
 
   #compaction(row: SpanRow): void {

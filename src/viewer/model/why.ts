@@ -63,6 +63,11 @@ export function failuresIn(root: TreeNode): TreeNode[] {
 }
 
 function lastDone(node: TreeNode, failing: ReadonlySet<TreeNode>): TreeNode | undefined {
+  // Of calls at the same time the one that says what is said above: another may have been refused after it.
+  const { error, errorText } = node.row
+  const same = ({ row }: TreeNode) => row.error && row.errorText === errorText
+  const passedOn = error && errorText !== '' ? node.children.findLast(same) : undefined
+  if (passedOn !== undefined) return passedOn
   const last = node.children.findLast((child) => failing.has(child))
   if (last === undefined) return undefined
   const endUs = last.row.endUs || Number.POSITIVE_INFINITY
