@@ -85,3 +85,42 @@ it.each([
   const items = buildConversation(rows, (spanId) => viewer.store.span(TRACE, spanId)).items
   expect(JSON.stringify(items).match(/"kind":"agent"/g)).toHaveLength(calls)
 })
+
+it('what a model said at once and is sent again item by item is told once', async () => {
+  const viewer = await start()
+  const call = (name: string) => ({ type: 'tool_call', id: `${name}-1`, name, arguments: { id: 7 } })
+  const parts = [
+    { type: 'reasoning', content: 'First I look.' },
+    { type: 'text', content: 'Let me look.' },
+    call('look'),
+    call('read'),
+  ]
+  const user = { role: 'user', parts: [{ type: 'text', content: 'Go' }] }
+  const gave = (name: string) => ({
+    role: 'tool',
+    parts: [{ type: 'tool_call_response', id: `${name}-1`, response: 'seen' }],
+  })
+  const said = (part: object) => ({ role: 'assistant', parts: [part] })
+  const chat = (number: number, input: object[], output: object) => ({
+    ...{ spanId: id(number), parentSpanId: id(1), name: 'chat m', start: number, end: number },
+    attributes: {
+      ...{ 'gen_ai.operation.name': 'chat', 'gen_ai.request.model': 'm' },
+      'gen_ai.input.messages': JSON.stringify(input),
+      'gen_ai.output.messages': JSON.stringify([output]),
+    },
+  })
+  const root = {
+    ...{ spanId: id(1), name: 'invoke_agent a', end: 40 },
+    attributes: { 'gen_ai.operation.name': 'invoke_agent', 'gen_ai.agent.name': 'a' },
+  }
+  const again = [user, ...parts.map(said), gave('look'), gave('read')]
+  const end = said({ type: 'text', content: 'Done.' })
+  await post(viewer, otlp([root, chat(2, [user], { role: 'assistant', parts }), chat(3, again, end)]))
+  const { rows } = viewer.store.run(TRACE)!
+  const { items } = buildConversation(rows, (spanId) => viewer.store.span(TRACE, spanId))
+  const told = items.flatMap((item) => {
+    if (item.kind === 'tool') return [`${item.name} ${item.result?.text}`]
+    return item.kind === 'message' ? [item.pieces.map(({ text }) => text).join(' ')] : []
+  })
+  expect(told).toEqual(['Go', 'First I look. Let me look.', 'look seen', 'read seen', 'Done.'])
+})

@@ -251,7 +251,7 @@ class Scope {
       this.#showNew(input, prints, row)
       this.#lastInput = input
       this.#lastPrints = prints
-      for (const message of output) this.#show(message, fingerprint(message), row, true)
+      for (const message of output) this.#said(message, row)
     }
     if (row.error)
       this.#add({ kind: 'error', spanId: row.spanId, text: row.errorText || 'The model call failed.' })
@@ -286,8 +286,22 @@ class Scope {
     }
   }
 
-  #show(message: Message, print: string, row: SpanRow, said: boolean): void {
+  #said(message: Message, row: SpanRow): void {
+    const whole = fingerprint(message)
+    this.#show(message, whole, row, true)
+    // Of the Responses API each part comes back as an item of its own.
+    for (const part of message.parts) {
+      const print = fingerprint({ ...message, parts: [part] })
+      if (print !== whole) this.#note(print)
+    }
+  }
+
+  #note(print: string): void {
     this.#shown.set(print, (this.#shown.get(print) ?? 0) + 1)
+  }
+
+  #show(message: Message, print: string, row: SpanRow, said: boolean): void {
+    this.#note(print)
     // Beside its calls a model often says nothing.
     const telling = message.parts.filter((part) => !saysNothing(part))
     const pieces = (telling.length > 0 ? telling : message.parts).flatMap(pieceOf)
