@@ -18,3 +18,7 @@ export const RUN_SEEN = 'run seen'
 
 /** Written by `hookspan run` itself: what it was to show runs in could not be started. */
 export const NO_VIEWER = 'no viewer'
+
+/** Written for a worker thread at its first run, by its process and number, and again once it ends by itself. */
+export const WORKER_RAN = 'worker ran '
+export const WORKER_ENDED = 'worker ended '

@@ -1,9 +1,18 @@
 import { appendFileSync } from 'node:fs'
-import { GUARDED, LOADED, REFUSED, RUN_REPORT, RUN_SEEN, UNTRACED } from '../internal/run-report.ts'
+import {
+  GUARDED,
+  LOADED,
+  REFUSED,
+  RUN_REPORT,
+  RUN_SEEN,
+  UNTRACED,
+  WORKER_ENDED,
+  WORKER_RAN,
+} from '../internal/run-report.ts'
 import { tell } from './tell.ts'
 
 /** Of use to `hookspan run` alone. */
-const SIGNS = [LOADED, REFUSED, GUARDED, RUN_SEEN]
+const SIGNS = [LOADED, REFUSED, GUARDED, RUN_SEEN, WORKER_RAN, WORKER_ENDED]
 
 const reported = new Set<string>()
 
@@ -20,7 +29,7 @@ export function report(said: string): void {
   } catch (error) {
     // Else it is gone: nobody waits for it any more.
     const isForbidden = (error as NodeJS.ErrnoException).code === 'ERR_ACCESS_DENIED'
-    if (isForbidden && !SIGNS.includes(said))
+    if (isForbidden && !SIGNS.some((sign) => said.startsWith(sign)))
       tell(said === UNTRACED ? 'not all of it could be traced.' : `attached ${said}.`)
   }
 }

@@ -1,7 +1,8 @@
+import { isMainThread, threadId } from 'node:worker_threads'
 import type { HookDispatcher, Operation } from '../dispatcher/index.ts'
 import { isWaitedFor } from '../internal/asked-for.ts'
 import { errorMessage } from '../internal/errors.ts'
-import { RUN_SEEN, UNTRACED } from '../internal/run-report.ts'
+import { RUN_SEEN, UNTRACED, WORKER_ENDED, WORKER_RAN } from '../internal/run-report.ts'
 import type * as TracingParts from '../tracing/index.ts'
 import { shareRunning } from '../tracing/running.ts'
 import { isSdkRegistered } from '../tracing/sdk/registered-sdk.ts'
@@ -39,6 +40,7 @@ export function traceFirstRun(dispatcher: HookDispatcher): FirstRunTracing {
       const how = traced(dispatcher)
       state.off = how === 'off'
       if (typeof how === 'object') state.tracing = how
+      if (!isMainThread) reportEnd()
     }
     const op = startOperation.call(dispatcher, init)
     if (init?.parent === undefined) {
@@ -48,6 +50,13 @@ export function traceFirstRun(dispatcher: HookDispatcher): FirstRunTracing {
     return op
   }
   return state
+}
+
+/** A thread that is terminated says nothing of its end, nor sends what it has. */
+function reportEnd(): void {
+  const thread = `${process.pid}.${threadId}`
+  report(WORKER_RAN + thread)
+  process.once('exit', () => report(WORKER_ENDED + thread))
 }
 
 function traced(dispatcher: HookDispatcher): TracingParts.Tracing | 'by the program' | 'off' {

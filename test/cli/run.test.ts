@@ -789,6 +789,25 @@ describe('hookspan run', () => {
     expect(stderr).toContain('hookspan: attached @')
   })
 
+  it.each([
+    ['is terminated', 'postMessage(1)', true],
+    ['ends by itself', '', false],
+  ])('says whether spans may be lost where a worker %s', async (_name, last, lost) => {
+    const file = join(mkdtempSync(join(tmpdir(), 'hookspan-')), 'worker.mjs')
+    writeFileSync(
+      file,
+      `import { parentPort } from 'node:worker_threads'
+      await import(${JSON.stringify(program('chat.mjs'))})
+      ${last && `parentPort.${last}; setInterval(() => {}, 1_000)`}`,
+    )
+    const main = `const w = new worker_threads.Worker(${JSON.stringify(file)}); w.once('message', () => w.terminate())`
+    const ended = await run('--', process.execPath, '-e', main)
+
+    expect(ended.code, ended.stderr).toBe(0)
+    expect(ended.stderr).toContain('hookspan: attached openai')
+    expect(/a worker thread was ended from outside/.test(ended.stderr), ended.stderr).toBe(lost)
+  })
+
   it('leaves the last word to a process that its config keeps from starting', async () => {
     const cwd = mkdtempSync(join(tmpdir(), 'hookspan-'))
     writeFileSync(join(cwd, 'hookspan.config.json'), '{"gates":[{"id":"a","type":"toolPolcy"}]}')

@@ -11,6 +11,8 @@ import {
   RUN_REPORT,
   RUN_SEEN,
   UNTRACED,
+  WORKER_ENDED,
+  WORKER_RAN,
 } from '../../internal/run-report.ts'
 import { findViewer, type RunFlags, type ViewerInUse } from './viewer-in-use.ts'
 
@@ -128,6 +130,7 @@ function tellEnd(where: string, report: string): void {
   const isGuarded = reported.delete(GUARDED)
   const hasRun = reported.delete(RUN_SEEN)
   reported.delete(NO_VIEWER)
+  const isCut = cutOff(reported)
   // The last word is that of the process, which says why.
   if (reported.delete(REFUSED) && reported.size === 0) return
   if (!reported.delete(LOADED)) {
@@ -149,6 +152,18 @@ function tellEnd(where: string, report: string): void {
   // A framework that asks its models by itself may bring an SDK that it has no use for.
   if (!hasRun) tell(`attached ${names}, and saw no run.${held}`)
   else tell(`attached ${names}. ${isUntraced ? 'Not all of it could be traced.' : where}`)
+  if (isCut) tell('a worker thread was ended from outside: what it had not sent by then is lost.')
+}
+
+/** Whether a worker thread that had runs did not end by itself. Takes out what is said of threads. */
+function cutOff(reported: Set<string>): boolean {
+  const threads = [...reported].filter((one) => one.startsWith(WORKER_RAN))
+  let isCut = false
+  for (const ran of threads) {
+    reported.delete(ran)
+    if (!reported.delete(ran.replace(WORKER_RAN, WORKER_ENDED))) isCut = true
+  }
+  return isCut
 }
 
 function untilInterrupted(): Promise<void> {
