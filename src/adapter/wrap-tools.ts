@@ -1,5 +1,5 @@
-import { callsHere } from '../dispatcher/calls/call-maker.ts'
-import type { HookDispatcher, ToolCallInit, ToolOutcome } from '../dispatcher/index.ts'
+import { callsHere, currentCalls, parentOfOther } from '../dispatcher/calls/call-maker.ts'
+import type { HookDispatcher, ParentOperation, ToolCallInit, ToolOutcome } from '../dispatcher/index.ts'
 import { type AdapterInfo, CAPABILITIES } from '../dispatcher/run/capabilities.ts'
 import { HookspanError } from '../internal/errors.ts'
 import { a, expected, type Fields } from '../internal/expect.ts'
@@ -182,11 +182,23 @@ function callOf(
     const run = (changed: unknown) => body([changed, ...rest])
     const calls = callsHere(dispatcher)
     if (calls !== undefined) return resultOf(apiName, await calls.toolCall(init, run), onRefused)
-    const op = dispatcher.startOperation({ ...defined({ agentName }), input: args, adapter: ADAPTER })
-    const outcome = await op.run(() => op.toolCall(init, run))
-    if (outcome.state === 'errored') await op.fail(outcome.error)
-    else await op.complete()
-    return resultOf(apiName, outcome, onRefused)
+    const alone = async (given: unknown, parent?: ParentOperation, signal?: AbortSignal) => {
+      const op = dispatcher.startOperation({
+        ...defined({ agentName, parent, signal }),
+        input: given,
+        adapter: ADAPTER,
+      })
+      const outcome = await op.run(() => op.toolCall({ ...init, args: given }, run))
+      if (outcome.state === 'errored') await op.fail(outcome.error)
+      else await op.complete()
+      return resultOf(apiName, outcome, onRefused)
+    }
+    // In a run of another dispatcher it is a call of that run, too: each has its say, once.
+    const other = currentCalls()
+    if (other === undefined) return alone(args)
+    const told = (given: unknown, { signal }: { signal: AbortSignal }) =>
+      alone(given, { ...(parentOfOther(dispatcher) as ParentOperation) }, signal)
+    return resultOf(apiName, await other.toolCall(init, told), onRefused)
   }
 }
 

@@ -28,6 +28,7 @@ import {
 } from './options.ts'
 import type { Plugin } from './plugins/plugin.ts'
 import { PluginSet } from './plugins/plugin-set.ts'
+import type { StandIn } from './plugins/stand-in.ts'
 import { askStandIns } from './plugins/stand-in.ts'
 import { assertCapable } from './run/capabilities.ts'
 import { foundPlace } from './run/current.ts'
@@ -91,6 +92,7 @@ export class HookDispatcher {
       settled: (record) => this.#settled(record),
     }
     this.#operationHost = {
+      dispatcher: this,
       reporter: this.#reporter,
       priceOf: this.#options.priceOf,
       composition: this.#options.composition,
@@ -300,7 +302,7 @@ export class HookDispatcher {
   #guards({ gates = [], hooks = [], parent }: OperationInit): boolean {
     const { gates: plugged, standIns, hooks: global } = this.#plugins
     const { mockers } = this.#recordHost
-    const all = [...gatesOf(parent), ...gates, ...plugged, ...standIns]
+    const all = [...gatesOf(parent), ...gates, ...plugged, ...standInsOf(parent), ...standIns]
     const mocks = (hook: AgentHook) => hook.mocks ?? mockers.has(hook as never)
     return all.length > 0 || [...hooks, ...global.map(({ hook }) => hook)].some(mocks)
   }
@@ -309,7 +311,8 @@ export class HookDispatcher {
     if (adapter === undefined) return
     const { gates: plugged, standIns } = this.#plugins
     const inUse = plugged.filter((gate) => !disabled.gate(gate))
-    assertCapable(adapter, [...gatesOf(parent), ...gates, ...inUse], standIns.length > 0)
+    const mocks = standIns.length + standInsOf(parent).length > 0
+    assertCapable(adapter, [...gatesOf(parent), ...gates, ...inUse], mocks)
   }
 
   /**
@@ -426,6 +429,10 @@ function callerOf(parent: OperationInit['parent']): LiveParent['live'] | undefin
 
 function gatesOf(parent: OperationInit['parent']): readonly Gate[] {
   return callerOf(parent)?.gates() ?? []
+}
+
+function standInsOf(parent: OperationInit['parent']): readonly StandIn[] {
+  return callerOf(parent)?.standIns() ?? []
 }
 
 /** A refusal, for a runtime that knows mocks only. */

@@ -110,7 +110,9 @@ export class Operation extends CallMaker {
     if (clock !== undefined) record.clock = clock
     const report = (error: unknown) =>
       host.reporter.failure({ kind: 'instrument', hookId: 'tracing', operationId: info.operationId, error })
-    const traceparent = init.traceparent ?? (live ? undefined : parent?.traceparent)
+    // Another dispatcher's tracer has nothing that this one's could go on from.
+    const isTraced = live !== undefined && host.plugins.instruments.some((one) => live.traced.of(one))
+    const traceparent = init.traceparent ?? (isTraced ? undefined : parent?.traceparent)
     const off = disabled.ids.length === 0 ? undefined : disabled.ids
     const traced = TracedActivity.open(
       host.plugins.instruments,
@@ -136,6 +138,7 @@ export class Operation extends CallMaker {
       release: joined.release,
       agentPath: [...(parent?.agentPath ?? []), info.agentName ?? info.operationId],
       gates: live?.gates ?? (() => []),
+      standIns: live?.standIns ?? (() => []),
       disabled,
       approver: live?.approver,
       tree: live?.tree ?? new RunTree(init.resume?.tree),

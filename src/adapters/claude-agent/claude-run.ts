@@ -91,7 +91,7 @@ export class ClaudeRun {
     )
     this.servers = new Set(servers.map(([name]) => name))
     try {
-      const mocked = this.run.run(() => currentPlace()?.core.host.plugins.standIns.length ?? 0) > 0
+      const mocked = this.run.run(() => currentPlace()?.core.standIns().length ?? 0) > 0
       assertMockable(mocked, options)
     } catch (error) {
       void this.run.fail(error)

@@ -87,7 +87,7 @@ export class SessionRun {
     })
     this.#lane = new Lane(this.run, api, model ?? 'unknown', offered(tools))
     try {
-      const mocked = this.run.run(() => currentPlace()?.core.host.plugins.standIns.length ?? 0) > 0
+      const mocked = this.run.run(() => currentPlace()?.core.standIns().length ?? 0) > 0
       assertMockable(mocked, config)
     } catch (error) {
       void this.run.fail(error)

@@ -1,6 +1,4 @@
 import { assertAdapterOptions } from '../../adapter/adapter-options.ts'
-import { currentPlace } from '../../dispatcher/run/current.ts'
-import { currentModelCall } from '../../dispatcher/run/live-calls.ts'
 import type { LlmRequest } from '../../hooks/index.ts'
 import { isThenable } from '../../internal/async.ts'
 import { HookspanError } from '../../internal/errors.ts'
@@ -12,6 +10,7 @@ import { allOrNone, replace } from '../replace.ts'
 import { currentCalls } from '../safe/calls.ts'
 import { SafeOperation, startOperation } from '../safe/operation.ts'
 import { ObservedOnce } from '../sdk-loop/attached.ts'
+import { isToldOf } from '../told-model-call.ts'
 import { warnOfFailure } from '../warn-once.ts'
 import { watchPromise } from './api-promise.ts'
 import {
@@ -100,7 +99,7 @@ function patch(client: ClientInternals, options: ObserveOptions, kind: ClientKin
     const api = kind.apis[path]
     if (api === undefined) return look(this, post, path, request)
     // Whoever makes a model call by hand has announced it already.
-    if (isModelCall(options)) return post.call(this, path, request)
+    if (isToldOf(options.dispatcher)) return post.call(this, path, request)
     const call = new ObservedCall(kind, api, server, kind.maker?.() ?? makerFrom(options, api))
     return watchPromise(post.call(this, path, tagged(request, call)), call, this)
   }
@@ -136,10 +135,6 @@ function patch(client: ClientInternals, options: ObserveOptions, kind: ClientKin
           }),
     ...(kind.also ?? []).map((watch) => () => watch(client, options)),
   )
-}
-
-function isModelCall({ dispatcher }: ObserveOptions): boolean {
-  return currentModelCall() !== undefined || currentPlace(dispatcher)?.modelCall !== undefined
 }
 
 /**

@@ -328,7 +328,7 @@ class AdkPlugin {
       async *runLive(context: AdkInvocation): AsyncGenerator<AdkEvent, void> {
         const place = currentPlace()
         if (place !== undefined) {
-          assertCapable(LIVE, place.core.allGates(), place.core.host.plugins.standIns.length > 0)
+          assertCapable(LIVE, place.core.allGates(), place.core.standIns().length > 0)
         }
         const { run } = new AgentRun({ dispatcher, adapter: LIVE }, agentName, { ...context, agent })
         context.agent = agent

@@ -37,8 +37,9 @@ export const abortError = () => new DOMException('This operation was aborted', '
 
 async function told(models: Models, params: Params, ask: Ask, how: How): Promise<unknown> {
   const calls: SafeCalls | undefined = (await SdkLoop.current?.turn()) ?? currentCalls()
-  // Whoever makes a model call by hand has announced it already.
-  if (calls === undefined || currentModelCall() !== undefined) return ask.call(models, params)
+  // Whoever makes a model call by hand has announced it already, to a run of the same dispatcher.
+  if (calls === undefined || (currentModelCall() !== undefined && !SdkLoop.current?.ownsRun))
+    return ask.call(models, params)
   calls.assertInReach(hostedTools(generateContent, params as object as Loose))
   let standIn: Loose | undefined
   const written = (message: LlmResponse, given: unknown) => {

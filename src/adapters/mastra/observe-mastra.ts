@@ -204,9 +204,9 @@ async function outOfReach<T>(
   agent: MastraAgent,
   call: () => Promise<T>,
 ): Promise<T> {
-  const place = currentPlace()
+  const place = currentPlace(dispatcher)
   if (place !== undefined) {
-    assertCapable(UNREACHED, place.core.allGates(), place.core.host.plugins.standIns.length > 0)
+    assertCapable(UNREACHED, place.core.allGates(), place.core.standIns().length > 0)
     return call()
   }
   const agentName = asName(agent.name)

@@ -95,7 +95,10 @@ function patch(client: McpClient, options: ObserveMcpClientOptions): () => void 
         inFlight.splice(inFlight.indexOf(entry), 1)
       }
     }
-    const told = toldAlready({ identifier: call.identifier, ...KINDS[method].named(call.params) })
+    const told = toldAlready(options.dispatcher, {
+      identifier: call.identifier,
+      ...KINDS[method].named(call.params),
+    })
     if (told !== undefined) return sent(call.params, told)
     return within(options, {}, (calls) => callServer(calls, call, sent))
   }

@@ -1,3 +1,4 @@
+import { guardsRun } from '../../dispatcher/guards-of.ts'
 import type { HookDispatcher, Operation } from '../../dispatcher/index.ts'
 import { currentPlace } from '../../dispatcher/run/current.ts'
 import { isGuarded } from '../../dispatcher/run/guarded.ts'
@@ -46,12 +47,11 @@ export interface Told {
  * Whether the adapter of an SDK has told the call that is asked of a server now, as that of an agent's tool, which the SDK may
  * name after its server. By another name it is told once more where anybody decides: on that name, too.
  */
-export function toldAlready({
-  identifier,
-  apiName,
-  args,
-}: Omit<PendingTool, 'toolCallId'>): Told | undefined {
-  const place = currentPlace()
+export function toldAlready(
+  dispatcher: HookDispatcher,
+  { identifier, apiName, args }: Omit<PendingTool, 'toolCallId'>,
+): Told | undefined {
+  const place = currentPlace(dispatcher) ?? (guardsRun(dispatcher, {}) ? undefined : currentPlace())
   const outer = place?.core.toolCallAt(place.site)
   // A server that asks another one makes a call of its own: that one no model has given an id.
   if (place === undefined || outer?.source !== 'mcp' || outer.toolCallId === outer.callKey) return undefined

@@ -50,7 +50,7 @@ interface Ended {
 /** Runs an agent as an operation; inside of another run, as the call of an agent by it. */
 export async function observedRun(dispatcher: HookDispatcher, asked: Asked): Promise<RunResult> {
   const frame = currentFrame()
-  const calls = frame === undefined ? currentCalls(dispatcher) : callsHere(frame)
+  const calls = frame === undefined ? (currentCalls(dispatcher) ?? currentCalls()) : callsHere(frame)
   if (calls === undefined) return new ObservedRun(dispatcher, asked).start({})
   const agentName = asName(asked.agent?.name)
   const call = calls.openAgentCall<unknown>({

@@ -1,4 +1,4 @@
-import { coreOf } from '../../dispatcher/calls/call-maker.ts'
+import { coreOf, parentOfOther } from '../../dispatcher/calls/call-maker.ts'
 import { guardsRun } from '../../dispatcher/guards-of.ts'
 import type {
   CompleteInit,
@@ -167,9 +167,12 @@ export class SafeOperation extends SafeCalls {
  * @throws HookspanError what `dispatcher.startOperation()` says of the init; `RUN_DENIED` where hookspan failed, and gates
  * or mocks were to have their say.
  */
-export function startOperation(dispatcher: HookDispatcher, init: OperationInit): SafeOperation {
-  const input = init.input
-  const begin = init.parent === undefined && init.resume === undefined ? beginInDurableRun() : undefined
+export function startOperation(dispatcher: HookDispatcher, given: OperationInit): SafeOperation {
+  const { input } = given
+  const isOwn = given.parent === undefined && given.resume === undefined
+  const parent = isOwn ? parentOfOther(dispatcher) : undefined
+  const init = parent === undefined ? given : { ...given, parent }
+  const begin = isOwn && parent === undefined ? beginInDurableRun() : undefined
   if (begin !== undefined) return new SafeOperation(begin(init), input)
   try {
     return new SafeOperation(dispatcher.startOperation(init), input)

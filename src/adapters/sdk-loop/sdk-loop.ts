@@ -87,8 +87,9 @@ export class SdkLoop {
     const tool = toolHere()
     const start = (more: OperationInit) =>
       startOperation(dispatcher, { ...defined({ ...told, signal, adapter }), ...more })
-    if (calls !== undefined && tool !== undefined && adapter !== undefined) {
-      const call = calls.openAgentCall<Ended>({ agentName: tool, instruction })
+    const caller = calls ?? currentCalls()
+    if (caller !== undefined && tool !== undefined && adapter !== undefined) {
+      const call = caller.openAgentCall<Ended>({ agentName: tool, instruction })
       const decided = await call.decided
       if (decided.state !== 'run' || decided.instruction !== instruction) throw unfit(call, decided)
       return new SdkLoop(undefined, start({ agentName: tool, parent: decided.parent }), true, call)

@@ -93,15 +93,17 @@ export class ObservedRun {
     this.#init = { ...said, ...given }
     this.#resumes = given?.resume?.openStep !== undefined
     this.#parked.promise.catch(() => {})
-    const place =
-      given?.parent === undefined && given?.resume === undefined ? currentPlace(host.dispatcher) : undefined
     const isOwn = given?.parent !== undefined || given?.resume !== undefined
+    const place = isOwn ? undefined : placeOf(host.dispatcher, isAgent)
     const caller = isOwn ? undefined : above
     if (place === undefined && caller === undefined) {
       this.#op = startOperation(host.dispatcher, { ...this.#init, adapter: host.adapter })
       return
     }
-    const calls = place === undefined ? (caller as SafeCalls) : (currentCalls(host.dispatcher) as SafeCalls)
+    const calls =
+      place === undefined
+        ? (caller as SafeCalls)
+        : ((currentCalls(host.dispatcher) ?? currentCalls()) as SafeCalls)
     if (place !== undefined && (place.site.callKey === undefined || !isAgent)) {
       this.#within = calls
       this.#withinCore = place.core
@@ -363,6 +365,14 @@ export function whenAborted(run: ObservedRun, aborted: () => void): void {
   if (signal === undefined) return
   signal.addEventListener('abort', aborted, { once: true })
   run.parked.finally(() => signal.removeEventListener('abort', aborted)).catch(() => {})
+}
+
+/** Of a run of another dispatcher only a tool is a place: an agent in it is a sub-agent, all else a run of its own. */
+function placeOf(dispatcher: HookDispatcher, isAgent: boolean): CurrentPlace | undefined {
+  const here = currentPlace(dispatcher)
+  if (here !== undefined || !isAgent) return here
+  const other = currentPlace()
+  return other?.site.callKey === undefined ? undefined : other
 }
 
 /** The loop of the agent that called this one cannot be held up inside of a tool. */

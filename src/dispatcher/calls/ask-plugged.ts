@@ -18,7 +18,7 @@ export async function askPlugged<A>(
   call: ToolCallContext,
   { inputSchema, outputSchema, onProgress }: ToolCallInit<A>,
 ): Promise<StandInAnswer | undefined> {
-  for (const standIn of core.host.plugins.standIns) {
+  for (const standIn of core.standIns()) {
     const answering = standIn({
       ...call,
       args: snapshot(call.args),

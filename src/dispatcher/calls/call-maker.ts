@@ -1,7 +1,7 @@
 import { assertFields } from '../../internal/expect.ts'
 import { HUMAN, HumanIntervention, type HumanInterventionInit } from '../humans/human-intervention.ts'
 import type { OpenedCall } from '../run/bracket.ts'
-import { currentPlace } from '../run/current.ts'
+import { currentPlace, placeOfOther } from '../run/current.ts'
 import type { CallSite, OperationCore } from '../run/operation-core.ts'
 import { invalidCall, type ParentOperation } from '../run/operation-init.ts'
 import { assertInReach, type ToolOutOfReach } from '../run/out-of-reach.ts'
@@ -158,6 +158,18 @@ export function parentFor(calls: CallMaker): ParentOperation {
 }
 
 /**
+ * What a run of this dispatcher begins below, where the running code belongs to one of another dispatcher: the gates of both
+ * hold. Those of a model call that the other one has told of itself have decided on it already.
+ */
+export function parentOfOther(dispatcher: object): ParentOperation | undefined {
+  const place = placeOfOther(dispatcher)
+  if (place === undefined) return undefined
+  const { core, site, modelCall } = place
+  const parent = parentOf(core, site.traced, () => {}, site.callKey)
+  return modelCall === undefined ? parent : { ...parent }
+}
+
+/**
  * Makes calls from where the running code is: a step, a tool's body, a compaction. Undefined where no operation
  * runs.
  */
@@ -165,7 +177,7 @@ export function currentCalls(): CallMaker | undefined {
   return callsHere()
 }
 
-/** The same, also in a run of this dispatcher that its SDK takes along by itself. */
+/** The same, of the runs of this dispatcher alone, and also in one that its SDK takes along by itself. */
 export function callsHere(dispatcher?: object): CallMaker | undefined {
   const place = currentPlace(dispatcher)
   return place && new CallMaker(place.core, place.site)

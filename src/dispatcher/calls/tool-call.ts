@@ -104,7 +104,7 @@ export class ToolCallRun<A, R> extends ToolCallBracket<A, R> {
     if (this.waited !== undefined || asksFirst === true) return false
     if (refused !== undefined || failed !== undefined || permit !== undefined) return false
     if (admission(core) !== undefined) return false
-    if (core.decidesAt('beforeToolCall') || core.host.plugins.standIns.length > 0) return false
+    if (core.decidesAt('beforeToolCall') || core.standIns().length > 0) return false
     return !this.isCutShort() && !core.record.hears('beforeToolCall')
   }
 

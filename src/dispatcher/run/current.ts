@@ -76,11 +76,18 @@ export function foundPlace(dispatcher: object): CurrentPlace | undefined {
 /**
  * Undefined where no operation runs, and where the one that ran has ended.
  *
- * @param dispatcher whose runs count, too, that their SDK takes along by itself.
+ * @param dispatcher whose runs alone count, and those, too, that their SDK takes along by itself: what is observed by one
+ * dispatcher is not a call of another one's run, whose gates and hooks are not its own.
  */
 export function currentPlace(dispatcher?: object): CurrentPlace | undefined {
   const place = (dispatcher && foundPlace(dispatcher)) ?? innermostPlace()
-  return place === undefined || place.core.ended ? undefined : place
+  if (place === undefined || place.core.ended) return undefined
+  return dispatcher === undefined || place.core.host.dispatcher === dispatcher ? place : undefined
+}
+
+/** Where the running code is in a run of another dispatcher, and in none of this one. */
+export function placeOfOther(dispatcher: object): CurrentPlace | undefined {
+  return currentPlace(dispatcher) === undefined ? currentPlace() : undefined
 }
 
 /** A stored place is the inner one as long as nothing else was taken along since. */

@@ -8,5 +8,5 @@ import type { OperationCore } from './operation-core.ts'
 export function isGuarded(core: OperationCore, points: readonly GatePoint[]): boolean {
   if (core.stop !== undefined || points.some((point) => core.decidesAt(point))) return true
   if (!points.includes('beforeToolCall')) return false
-  return core.host.plugins.standIns.length > 0 || core.record.mayMock
+  return core.standIns().length > 0 || core.record.mayMock
 }

@@ -20,6 +20,7 @@ import { OpenQuestions } from '../humans/open-questions.ts'
 import type { PriceOf } from '../options.ts'
 import type { OperationInfo } from '../plugins/instrument.ts'
 import type { PluginSet } from '../plugins/plugin-set.ts'
+import type { StandIn } from '../plugins/stand-in.ts'
 import type { TracedActivity } from '../plugins/traced-activity.ts'
 import type { Disabled } from './disabled.ts'
 import type { FittedPatterns } from './fitted-patterns.ts'
@@ -34,6 +35,7 @@ import { addOptional, addUsage, isAmount, NO_USAGE } from './usage.ts'
 
 /** What an operation needs of its dispatcher. */
 export interface OperationHost {
+  readonly dispatcher: object
   readonly reporter: Reporter
   readonly plugins: PluginSet
   readonly priceOf: PriceOf | undefined
@@ -68,7 +70,10 @@ export interface OpenActivity {
 
 /** What an operation has of the one that called it. */
 export interface Inherited
-  extends Pick<LiveParent['live'], 'signal' | 'gates' | 'disabled' | 'approver' | 'tree' | 'seen'> {
+  extends Pick<
+    LiveParent['live'],
+    'signal' | 'gates' | 'standIns' | 'disabled' | 'approver' | 'tree' | 'seen'
+  > {
   readonly release: () => void
   readonly agentPath: readonly string[]
   readonly questions: OpenQuestions | undefined
@@ -418,6 +423,13 @@ export class OperationCore {
     const plugged = ids.length === 0 ? inUse : inUse.filter((gate) => !isOff(gate))
     if (inherited.length === 0 && own.length === 0) return plugged
     return [...new Set([...inherited, ...own, ...plugged])]
+  }
+
+  /** Those of a caller that another dispatcher tells, too. */
+  standIns(): readonly StandIn[] {
+    const inherited = this.#inherited.standIns()
+    const { standIns } = this.host.plugins
+    return inherited.length === 0 ? standIns : [...new Set([...inherited, ...standIns])]
   }
 }
 

@@ -6,6 +6,7 @@ import { HookspanError } from '../../internal/errors.ts'
 import { a, assertFields, expected, type Fields, required, type Shape, shape } from '../../internal/expect.ts'
 import type { OpenQuestions } from '../humans/open-questions.ts'
 import type { PriceOf } from '../options.ts'
+import type { StandIn } from '../plugins/stand-in.ts'
 import type { TracedActivity } from '../plugins/traced-activity.ts'
 import { type AdapterInfo, assertAdapter } from './capabilities.ts'
 import type { Disabled } from './disabled.ts'
@@ -44,6 +45,7 @@ export interface LiveParent extends ParentOperation {
   readonly live: {
     readonly traced: TracedActivity
     readonly gates: () => readonly Gate[]
+    readonly standIns: () => readonly StandIn[]
     readonly disabled: Disabled
     readonly approver: Approver | undefined
     readonly tree: RunTree

@@ -24,6 +24,7 @@ export function parentOf(
   const live: LiveParent['live'] = {
     traced,
     gates: () => core.allGates(),
+    standIns: () => core.standIns(),
     disabled: core.disabled,
     approver,
     tree,
