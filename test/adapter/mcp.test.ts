@@ -18,6 +18,7 @@ import { afterEach, describe, expect, it, vi } from 'vitest'
 import { z } from 'zod'
 import { activityTree } from '../support/activity-tree.ts'
 import { traced } from '../support/span-tree.ts'
+import { dispatcherWith, findAll } from '../support/told-events.ts'
 import { SDKS } from './subjects/mcp.ts'
 
 afterEach(() => void vi.restoreAllMocks())
@@ -447,6 +448,17 @@ describe.each(['1', '2'] as const)('version %s of the MCP SDK', (version) => {
     setImmediate(() => controller.abort(new Error('enough')))
     await expect(hanging).rejects.toThrow('enough')
     await op.complete({ reason: 'interrupted' })
+  })
+
+  it('that its caller aborts is interrupted, where it is a run of its own', async () => {
+    const { client } = await pair()
+    const { dispatcher, events } = dispatcherWith()
+    observeMcpClient(client, { dispatcher })
+    const signal = AbortSignal.timeout(20)
+    const how = version === '1' ? [undefined, { signal }] : [{ signal }]
+    const call = client.callTool as (...args: unknown[]) => Promise<unknown>
+    await expect(call({ name: 'hangs', arguments: { q: 'x' } }, ...how)).rejects.toThrow()
+    expect(findAll(events, 'onComplete')).toMatchObject([{ reason: 'interrupted' }])
   })
 
   it('refuses to let a call wait for a human in another process', async () => {

@@ -80,15 +80,16 @@ function patch(client: McpClient, options: ObserveMcpClientOptions): () => void 
   const identifier = () => options.serverName ?? (client.getServerVersion?.()?.name || 'mcp')
   const make = (method: Method, params: unknown, how: unknown, send: Send): Promise<unknown> => {
     const call = { method, identifier: identifier(), params: asObject(params) ?? {} }
+    const own = asObject(how)
+    const asked = own?.signal as AbortSignal | undefined
     const sent = async (given: Loose, { traceparent, signal, toolCallId }: Told) => {
       const { apiName, args } = KINDS[method].named(given)
       const tool = { identifier: call.identifier, apiName, args, toolCallId }
       const entry = { calls: currentCalls(), tool }
-      const own = asObject(how)
       inFlight.push(entry)
       try {
         // The call ends with its run, too.
-        return await withEither(own?.signal as AbortSignal | undefined, signal, (either) =>
+        return await withEither(asked, signal, (either) =>
           send(traced(given, traceparent), { ...own, signal: either }),
         )
       } finally {
@@ -100,7 +101,7 @@ function patch(client: McpClient, options: ObserveMcpClientOptions): () => void 
       ...KINDS[method].named(call.params),
     })
     if (told !== undefined) return sent(call.params, told)
-    return within(options, {}, (calls) => callServer(calls, call, sent))
+    return within(options, {}, (calls) => callServer(calls, call, sent), asked)
   }
   const asked =
     (method: Method, own: Ask, at: number): Ask =>

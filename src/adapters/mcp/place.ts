@@ -15,11 +15,16 @@ export interface PlaceOptions {
   readonly agentName?: string
 }
 
-/** Makes calls from where the code runs, else in the operation that was given, else in one of their own. */
+/**
+ * Makes calls from where the code runs, else in the operation that was given, else in one of their own.
+ *
+ * @param asked the signal of whoever asks, which the SDK itself ends the call by.
+ */
 export async function within<R>(
   { dispatcher, operation, agentName }: PlaceOptions,
   more: { readonly traceparent?: string; readonly signal?: AbortSignal },
   make: (calls: SafeCalls) => Promise<R>,
+  asked?: AbortSignal,
 ): Promise<R> {
   const calls =
     currentCalls(dispatcher) ?? (operation?.ended === false ? new SafeOperation(operation) : undefined)
@@ -30,7 +35,7 @@ export async function within<R>(
     await own.complete()
     return result
   } catch (error) {
-    if (own.signal?.aborted) await own.complete({ reason: 'interrupted' })
+    if (own.signal?.aborted || asked?.aborted) await own.complete({ reason: 'interrupted' })
     else await own.fail(error)
     throw error
   }
