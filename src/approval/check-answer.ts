@@ -104,7 +104,8 @@ export function closedError(record: ApprovalRecord, now: number): HookspanError 
   if (status === 'cancelled') {
     return new HookspanError('APPROVAL_ANSWERED', `Request "${request.id}" was cancelled: its run has ended.`)
   }
-  const late = now - (request.expiresAt ?? now)
+  // Less than none where the clock was set back since.
+  const late = Math.max(0, now - (request.expiresAt ?? now))
   return new HookspanError(
     'APPROVAL_EXPIRED',
     `nobody answered in time: request "${request.id}" expired ${late} ms ago`,

@@ -314,6 +314,8 @@ class ApprovalDesk implements Approvals {
   ): Promise<ApprovalAnswer | ParkedApproval> {
     const { pollMs = 200 } = this.#options
     const askedAt = performance.now()
+    // By the clock that nobody sets: where the other is set back, a run would wait for as much longer.
+    const endsAt = askedAt + (request.expiresAt ?? Number.POSITIVE_INFINITY) - Date.now()
     for (;;) {
       const now = Date.now()
       const waitedMs = performance.now() - askedAt
@@ -323,7 +325,7 @@ class ApprovalDesk implements Approvals {
       }
       if (record.status === 'answered') return this.#heard(record)
       if (record.status !== 'pending') throw closedError(record, now)
-      if (!isOpen(record, now)) return this.#expire(request, now)
+      if (!isOpen(record, now) || performance.now() > endsAt) return this.#expire(request, now)
       if (signal.aborted) {
         // Another process waits for the answer.
         if (!isLeftRun(signal.reason)) await this.#closed(request.id, 'cancelled', now)
@@ -333,6 +335,7 @@ class ApprovalDesk implements Approvals {
       const patience = Math.min(
         pollMs,
         (request.expiresAt ?? Number.POSITIVE_INFINITY) - now + 1,
+        endsAt - performance.now() + 1,
         parkAfterMs === undefined ? pollMs : Math.max(1, parkAfterMs - waitedMs),
       )
       await this.#waiters.change(request.id, patience, signal)

@@ -184,6 +184,19 @@ describe('waiting for a human', () => {
     expect((await approvals.get(id))?.status).toBe('expired')
   })
 
+  it('ends the wait in time where the clock is set back meanwhile', async () => {
+    const { approvals, call, ran } = desk({ defaultTimeoutMs: 200 })
+    const outcome = call()
+    const { id } = await pending(approvals)
+    const { now } = Date
+    const clock = vi.spyOn(Date, 'now').mockImplementation(() => now() - 86_400_000)
+    onTestFinished(() => clock.mockRestore())
+    const reason = expect.stringContaining(`request "${id}" expired 0 ms ago`)
+    expect(await outcome).toMatchObject({ state: 'denied', code: 'approval_timeout', reason })
+    expect((await approvals.get(id))?.status).toBe('expired')
+    expect(ran).toEqual([])
+  })
+
   it('counts an answer that was given in time and read late', async () => {
     const { approvals, call } = desk({ ask: { timeoutMs: 400 }, pollMs: 10_000 })
     const outcome = call()
