@@ -20,7 +20,7 @@ import { canonicalJson, digestOf } from '../internal/json.ts'
 import { makeFolder } from '../internal/make-folder.ts'
 import { isRecord } from '../internal/objects.ts'
 import { makePrivateFile } from '../internal/private-file.ts'
-import { readRegularFile } from '../internal/read-regular-file.ts'
+import { withRegularFile } from '../internal/read-regular-file.ts'
 import { realPath } from '../internal/real-path.ts'
 import { writeWhole } from '../internal/write-whole.ts'
 
@@ -70,6 +70,7 @@ const FIELDS: Fields<AuditOptions> = { path: required(a.name), key: secret(a.nam
 
 const FIRST = '0'.repeat(64)
 const LOCK_TIMEOUT_MS = 5_000
+const READ_BYTES = 1_048_576
 
 /**
  * An append-only file of one JSON object a line, each chained to the one before by hash. Several processes may write;
@@ -255,42 +256,58 @@ export type AuditReport =
 export function verifyAudit(options: AuditOptions): AuditReport {
   assertFields<AuditOptions>(options, FIELDS, 'verifyAudit')
   const { path, key } = options
-  const lines = linesOf(readRegularFile(path))
-  const entries = lines.map(parse)
+  return withRegularFile(path, (file, size) => verified(linesOf(file, size), key))
+}
+
+function verified(lines: Iterator<Buffer, undefined>, key: string | undefined): AuditReport {
   let seq = 0
   let prev = FIRST
-  for (const [index, line] of lines.entries()) {
-    const fail = (problem: string): AuditReport => ({ ok: false, line: index + 1, problem })
+  let line = lines.next().value
+  let entry = line && parse(line)
+  for (let at = 1; line !== undefined; at++) {
+    const fail = (problem: string): AuditReport => ({ ok: false, line: at, problem })
+    const nextLine = lines.next().value
+    const next = nextLine && parse(nextLine)
     // Left by a process that was killed while it wrote; the entry that follows vouches for it.
-    const next = entries[index + 1]
-    if (next?.event === 'torn_line' && next.tornDigest === digestOf(line.toString().replace(/\n$/, '')))
-      continue
-    const entry = entries[index]
-    if (entry === undefined) {
-      return fail(index === lines.length - 1 ? 'the line is not whole' : 'the line is not an entry')
+    const isTorn =
+      next?.event === 'torn_line' && next.tornDigest === digestOf(line.toString().replace(/\n$/, ''))
+    if (!isTorn) {
+      if (entry === undefined) {
+        return fail(nextLine === undefined ? 'the line is not whole' : 'the line is not an entry')
+      }
+      const { hash, ...rest } = entry
+      // As it was written, to the byte: what readers do not agree on, as a key that is there twice, is no part of the hash.
+      const written = Buffer.from(`${canonicalJson(entry)}\n`)
+      if (hashOf(rest, key) !== hash || !written.equals(line)) return fail('the line was changed')
+      if (entry.prev !== prev) return fail('the line before was changed or removed, or this one was moved')
+      if (entry.seq !== seq + 1) return fail(`expected entry ${seq + 1}, found ${entry.seq}`)
+      seq = entry.seq
+      prev = hash
     }
-    const { hash, ...rest } = entry
-    // As it was written, to the byte: what readers do not agree on, as a key that is there twice, is no part of the hash.
-    const written = Buffer.from(`${canonicalJson(entry)}\n`)
-    if (hashOf(rest, key) !== hash || !written.equals(line)) return fail('the line was changed')
-    if (entry.prev !== prev) return fail('the line before was changed or removed, or this one was moved')
-    if (entry.seq !== seq + 1) return fail(`expected entry ${seq + 1}, found ${entry.seq}`)
-    seq = entry.seq
-    prev = hash
+    line = nextLine
+    entry = next
   }
   return { ok: true, entries: seq, lastHash: prev }
 }
 
-/** Each with what ends it. */
-function linesOf(file: Buffer): Buffer[] {
-  const lines: Buffer[] = []
-  for (let from = 0; from < file.length; ) {
-    const end = file.indexOf('\n', from)
-    const next = end < 0 ? file.length : end + 1
-    lines.push(file.subarray(from, next))
-    from = next
+/** Each with what ends it. A log of years is not held as a whole. */
+function* linesOf(file: number, size: number): Generator<Buffer, undefined> {
+  const parts: Buffer[] = []
+  for (let at = 0; at < size; ) {
+    const block = Buffer.alloc(Math.min(READ_BYTES, size - at))
+    const length = readSync(file, block, 0, block.length, at)
+    if (length === 0) break
+    at += length
+    let from = 0
+    for (let end = block.indexOf('\n'); end >= 0 && end < length; end = block.indexOf('\n', from)) {
+      parts.push(block.subarray(from, end + 1))
+      yield Buffer.concat(parts.splice(0))
+      from = end + 1
+    }
+    if (from < length) parts.push(block.subarray(from, length))
   }
-  return lines
+  if (parts.length > 0) yield Buffer.concat(parts)
+  return undefined
 }
 
 /** Undefined for what is none, or not whole. */

@@ -9,17 +9,22 @@ export class FileTooLarge extends Error {}
  * @throws Error in one line: what the system says, or that it is no regular file; FileTooLarge.
  */
 export function readRegularFile(path: string, maxBytes = Number.POSITIVE_INFINITY): Buffer {
+  return withRegularFile(path, (file, size) => {
+    if (size > maxBytes) {
+      throw new FileTooLarge(`the file has ${size} bytes, more than the ${maxBytes} that are read at once`)
+    }
+    return readFileSync(file)
+  })
+}
+
+/** The same for one that is not held as a whole. */
+export function withRegularFile<T>(path: string, read: (file: number, size: number) => T): T {
   // Not blocking: to open a pipe waits for somebody who writes.
   const file = openSync(path, constants.O_RDONLY | (constants.O_NONBLOCK ?? 0))
   try {
     const stat = fstatSync(file)
     if (!stat.isFile()) throw new Error(stat.isDirectory() ? 'it is a folder' : 'it is no regular file')
-    if (stat.size > maxBytes) {
-      throw new FileTooLarge(
-        `the file has ${stat.size} bytes, more than the ${maxBytes} that are read at once`,
-      )
-    }
-    return readFileSync(file)
+    return read(file, stat.size)
   } finally {
     closeSync(file)
   }

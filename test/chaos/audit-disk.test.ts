@@ -1,4 +1,6 @@
 /** The audit log on a disk that becomes full: what is told to be in it is in it, whole. */
+import { execFileSync } from 'node:child_process'
+import { createHash } from 'node:crypto'
 import { readFileSync, writeFileSync } from 'node:fs'
 import { auditLog, verifyAudit } from 'hookspan/approval'
 import { expect, it } from 'vitest'
@@ -33,4 +35,29 @@ it('an entry that has no room whole is refused, and leaves nothing behind', asyn
   writeFileSync(moved, readFileSync(path))
   await auditLog({ path: moved }).append({ event: 'requested', requestId: 'later' })
   expect(verifyAudit({ path: moved })).toMatchObject({ ok: true, entries: accepted.length + 1 })
+})
+
+it('one of many entries is verified without all of them in memory', () => {
+  const path = `${folder()}/audit.jsonl`
+  let prev = '0'.repeat(64)
+  const lines = Array.from({ length: 60_000 }, (_, i) => {
+    const entry = { argsDigest: prev, at: new Date(i).toISOString(), event: 'answered' }
+    const rest = { prev, reason: 'schön', requestId: `r${i}`, seq: i + 1 }
+    const hash = createHash('sha256')
+      .update(JSON.stringify({ ...entry, ...rest }))
+      .digest('hex')
+    prev = hash
+    return `${JSON.stringify({ ...entry, hash, ...rest })}\n`
+  })
+  const verified = () => {
+    const code = `import { verifyAudit } from 'hookspan/approval'
+      console.log(JSON.stringify(verifyAudit({ path: process.argv[1] })))`
+    const flags = ['--max-old-space-size=24', '--input-type=module', '-e', code, path]
+    return JSON.parse(execFileSync(process.execPath, flags, { encoding: 'utf8' }))
+  }
+  writeFileSync(path, lines.join(''))
+  expect(verified()).toEqual({ ok: true, entries: lines.length, lastHash: prev })
+  const changed = lines.with(40_000, (lines[40_000] as string).replace('schön', 'schon'))
+  writeFileSync(path, changed.join(''))
+  expect(verified()).toEqual({ ok: false, line: 40_001, problem: 'the line was changed' })
 })
