@@ -56,7 +56,7 @@ export interface ApprovalsOptions {
   defaultTimeoutMs?: number
   channels?: readonly ApprovalChannel[]
   audit?: AuditLog
-  /** Milliseconds between looks into a store that cannot tell. @default 200 */
+  /** Milliseconds between looks into the store, beside what it tells by itself, which may be lost. @default 200 */
   pollMs?: number
   /** Told what a channel or the audit log threw. @default console.warn */
   onError?: (error: unknown, where: string) => void
