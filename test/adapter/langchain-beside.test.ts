@@ -134,9 +134,12 @@ describe('what a bare graph asks of another SDK', () => {
       return String(finalOutput)
     }
     await graphOf(generate).invoke({}, { callbacks })
+    const client = observeOpenAI(replies(1), { dispatcher })
+    const messages = [{ role: 'user' as const, content: 'hi' }]
     const inner = graphOf(generate)
     const outer = graphWithTool(async () => {
       await inner.invoke({})
+      await client.chat.completions.runTools({ model: 'gpt', messages, tools: [] }).finalContent()
       return runAgent()
     })
     await outer.invoke(go(), { callbacks })
@@ -151,6 +154,10 @@ describe('what a bare graph asks of another SDK', () => {
       '      invoke_agent -',
       '        step 0',
       '          chat m',
+      '    agent',
+      '      invoke_agent search',
+      '        step 0',
+      '          chat gpt',
       '    agent',
       '      invoke_agent support',
       '        step 0',

@@ -41,8 +41,8 @@ type Ended = { readonly operationId?: string; readonly content?: string; readonl
 const running = new AsyncLocalStorage<SdkLoop | undefined>()
 
 /** The tool call that the running code is the code of. */
-function toolHere(): string | undefined {
-  const place = currentPlace()
+function toolHere(dispatcher: HookDispatcher): string | undefined {
+  const place = currentPlace(dispatcher) ?? currentPlace()
   // What a model does to answer is no agent of the tool that asks it.
   return place === undefined || place.modelCall !== undefined
     ? undefined
@@ -84,7 +84,7 @@ export class SdkLoop {
   static async begin(init: LoopInit): Promise<SdkLoop> {
     const { dispatcher, adapter, operation, signal, instruction, ...told } = init
     const calls = currentCalls(dispatcher)
-    const tool = toolHere()
+    const tool = toolHere(dispatcher)
     const start = (more: OperationInit) =>
       startOperation(dispatcher, { ...defined({ ...told, signal, adapter }), ...more })
     const caller = calls ?? currentCalls()
