@@ -31,6 +31,13 @@ function observed() {
   return { tree, dispatcher, callbacks: [hookspanCallbacks({ dispatcher, agentName: 'graph' })] }
 }
 
+function spansKept() {
+  const exporter = new InMemorySpanExporter()
+  const spanProcessors = [new SimpleSpanProcessor({ exporter })]
+  const tracer = new TracerProvider({ spanProcessors }).getTracer('test')
+  return { exporter, plugin: traceHooks({ tracer }) }
+}
+
 const replies = (count: number) =>
   scripted(Array.from({ length: count }, () => ({ content: 'hello' }))).client
 
@@ -93,10 +100,8 @@ const generating = (dispatcher: HookDispatcher) => {
 describe('what a bare graph asks of another SDK', () => {
   it.each(['with spans', 'without spans'])('%s, lies in the node or the tool that asks', async (how) => {
     const { tree, dispatcher, callbacks } = observed()
-    const exporter = new InMemorySpanExporter()
-    const spanProcessors = [new SimpleSpanProcessor({ exporter })]
-    const tracer = new TracerProvider({ spanProcessors }).getTracer('test')
-    if (how === 'with spans') dispatcher.use(traceHooks({ tracer }))
+    const { exporter, plugin } = spansKept()
+    if (how === 'with spans') dispatcher.use(plugin)
     const client = observeOpenAI(replies(4), { dispatcher })
 
     await graphOf(() => ask(client)).invoke({}, { callbacks })
@@ -168,9 +173,8 @@ describe('what a bare graph asks of another SDK', () => {
 
   it('a run that is begun there by hand lies below it in the trace', async () => {
     const { dispatcher, callbacks } = observed()
-    const exporter = new InMemorySpanExporter()
-    const spanProcessors = [new SimpleSpanProcessor({ exporter })]
-    dispatcher.use(traceHooks({ tracer: new TracerProvider({ spanProcessors }).getTracer('test') }))
+    const { exporter, plugin } = spansKept()
+    dispatcher.use(plugin)
     const { client } = scripted([{ content: 'hello' }])
     const agent = { name: 'by hand', model: 'm' }
     const run = async () => (await execAgent({ dispatcher, client, agent, prompt: 'hi' })).content ?? ''

@@ -46,6 +46,15 @@ async function whole() {
 
 const died = 'process ended while the tool was running'
 
+/** A model that wants to pay once, and then says what it was told. */
+const payingOnce = () =>
+  statelessModel((messages) => {
+    const told = messages.find(({ role }) => role === 'tool')
+    return told === undefined
+      ? { calls: [{ id: 'c', name: 'pay', args: {} }] }
+      : { content: `${told.content}` }
+  })
+
 describe('a run with checkpoints', () => {
   it('is saved on its way, and forgotten when it has ended', async () => {
     const { run, ran, store, records } = await whole()
@@ -275,12 +284,7 @@ describe('a run with checkpoints', () => {
       onTestFinished(() => approvals.close())
       let ran = 0
       const pay = { name: 'pay', needsApproval: true, idempotent, execute: () => `paid ${++ran}` }
-      const client = statelessModel((messages) => {
-        const told = messages.find(({ role }) => role === 'tool')
-        return told === undefined
-          ? { calls: [{ id: 'c', name: 'pay', args: {} }] }
-          : { content: `${told.content}` }
-      })
+      const client = payingOnce()
       const shared = { agent: { name: 'a', model: 'm', tools: [pay] }, client, priceOf: () => 0 }
       const plugged = () => {
         const dispatcher = new HookDispatcher()
@@ -310,12 +314,7 @@ describe('a run with checkpoints', () => {
     onTestFinished(() => approvals.close())
     let ran = 0
     const pay = { name: 'pay', needsApproval: true, idempotent: true, execute: () => `paid ${++ran}` }
-    const client = statelessModel((messages) => {
-      const told = messages.find(({ role }) => role === 'tool')
-      return told === undefined
-        ? { calls: [{ id: 'c', name: 'pay', args: {} }] }
-        : { content: `${told.content}` }
-    })
+    const client = payingOnce()
     const shared = { agent: { name: 'a', model: 'm', tools: [pay] }, client, priceOf: () => 0 }
     const plugged = () => {
       const dispatcher = new HookDispatcher()
