@@ -1,15 +1,17 @@
 /** What one dispatcher observes, at work in a run of another one: the guards of both hold, and each tells what is its own. */
 import { InMemorySpanExporter, SimpleSpanProcessor, TracerProvider } from '@opentelemetry/sdk-trace'
 import * as ai from 'ai'
-import { HookDispatcher } from 'hookspan'
+import { HookDispatcher, type Operation } from 'hookspan'
 import { wrapTools } from 'hookspan/adapter'
 import { observeAISDK } from 'hookspan/ai-sdk'
 import { deny, type GatePoint } from 'hookspan/gates'
+import { observeGoogleGenAI } from 'hookspan/google-genai'
 import { callTool, mock, mockTools, scriptedFetch } from 'hookspan/mock'
 import { observeOpenAI } from 'hookspan/openai'
 import { traceHooks } from 'hookspan/tracing'
 import OpenAI from 'openai'
 import { describe, expect, it, vi } from 'vitest'
+import { clientOf as googleOf } from './google-client.ts'
 import { scripted } from './subjects/ai-sdk.ts'
 
 const PARAMETERS = { type: 'object', properties: {} } as const
@@ -108,17 +110,109 @@ describe.each(Object.entries(WAYS))('%s in a run of another dispatcher', (_, cal
   })
 })
 
-describe('a model call of another dispatcher', () => {
+const unsafe = { content: 'unsafe' }
+
+/** A question to a client that the dispatcher observes, outside of its runs in a given one. */
+const QUESTIONS: Record<
+  string,
+  (dispatcher: HookDispatcher, operation?: Operation) => () => Promise<string>
+> = {
+  'a chat of OpenAI': (dispatcher, operation) => async () => {
+    const client = new OpenAI({ apiKey: 'none', fetch: scriptedFetch({ steps: [unsafe] }) })
+    const { chat } = observeOpenAI(client, { dispatcher, ...(operation && { operation }) })
+    return (await chat.completions.create({ model: 'm', messages })).choices[0]?.message.content ?? ''
+  },
+  'content of Google': (dispatcher, operation) => async () => {
+    const { models } = observeGoogleGenAI(googleOf(unsafe).ai, {
+      dispatcher,
+      ...(operation && { operation }),
+    })
+    return (await models.generateContent({ model: 'm', contents: 'Wipe it.' })).text ?? ''
+  },
+  'a stream of Google': (dispatcher, operation) => async () => {
+    const { models } = observeGoogleGenAI(googleOf(unsafe).ai, {
+      dispatcher,
+      ...(operation && { operation }),
+    })
+    let text = ''
+    for await (const chunk of await models.generateContentStream({ model: 'm', contents: 'Wipe it.' })) {
+      text += chunk.text ?? ''
+    }
+    return text
+  },
+  'an interaction of Google': (dispatcher, operation) => async () => {
+    const { interactions } = observeGoogleGenAI(googleOf(unsafe).ai, {
+      dispatcher,
+      ...(operation && { operation }),
+    })
+    return (await interactions.create({ model: 'm', input: 'Wipe it.' })).output_text ?? ''
+  },
+}
+
+describe.each(Object.entries(QUESTIONS))('%s in a model call of another dispatcher', (_, question) => {
+  const byHand = async <T>(outer: HookDispatcher, ask: () => Promise<T>) => {
+    const op = outer.startOperation({})
+    try {
+      return await op.step((step) => step.llmCall({ model: 'm', request: {} }, ask))
+    } finally {
+      await op.complete()
+    }
+  }
+
   it('is refused by its own gates, in a step and where the run has told of it', async () => {
     const [outer, inner] = [new HookDispatcher(), new HookDispatcher()]
     denies(inner, 'beforeLlmCall')
-    const ask = () =>
-      clientOf(inner, [{ content: 'unsafe' }]).chat.completions.create({ model: 'm', messages })
-    expect((await inRunOf(outer, ask)).choices[0]?.message.content).toBe('never')
-    const op = outer.startOperation({})
-    const reply = await op.step((step) => step.llmCall({ model: 'm', request: {} }, ask))
+    expect(await inRunOf(outer, question(inner))).toBe('never')
+    expect(await byHand(outer, question(inner))).toBe('never')
+  })
+
+  it('is refused by them where its calls belong in a given operation', async () => {
+    const [outer, inner] = [new HookDispatcher(), new HookDispatcher()]
+    denies(inner, 'beforeLlmCall')
+    const op = inner.startOperation({})
+    expect(await byHand(outer, question(inner, op))).toBe('never')
     await op.complete()
-    expect(reply.choices[0]?.message.content).toBe('never')
+  })
+
+  it('is refused by them in a run that begins there', async () => {
+    const [outer, inner] = [new HookDispatcher(), new HookDispatcher()]
+    denies(inner, 'beforeLlmCall')
+    expect(await byHand(outer, () => inRunOf(inner, question(inner)))).toBe('never')
+  })
+
+  it('is told once, as the run told of it, where nobody is to decide', async () => {
+    const [outer, inner] = [new HookDispatcher(), new HookDispatcher()]
+    const [above, below] = [told(outer), told(inner)]
+    expect(await byHand(outer, question(inner))).toBe('unsafe')
+    await Promise.all([outer.drain(), inner.drain()])
+    expect([...above, ...below].filter((type) => type === 'afterLlmCall')).toHaveLength(1)
+  })
+
+  it('is refused in a run that begins in a model call of the same one', async () => {
+    const dispatcher = new HookDispatcher()
+    let within = false
+    const decide = () => (within ? deny('never') : undefined)
+    dispatcher.use({ name: 'no', gates: [{ id: 'no', point: 'beforeLlmCall', decide }] })
+    const reply = await byHand(dispatcher, () => {
+      within = true
+      return inRunOf(dispatcher, question(dispatcher))
+    })
+    expect(reply).toBe('never')
+  })
+})
+
+describe('a model call of another dispatcher', () => {
+  it('is refused by its own gates in each turn of a loop', async () => {
+    const [outer, inner] = [new HookDispatcher(), new HookDispatcher()]
+    denies(inner, 'beforeLlmCall')
+    const op = outer.startOperation({})
+    const wipe = vi.fn(() => 'gone')
+    const reply = await op.step((step) =>
+      step.llmCall({ model: 'm', request: {} }, () => WAYS['runTools()']?.(inner, wipe) as Promise<unknown>),
+    )
+    await op.complete()
+    expect(reply).toBe('never')
+    expect(wipe).not.toHaveBeenCalled()
   })
 
   it('counts once in the budget of the run', async () => {

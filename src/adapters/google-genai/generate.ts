@@ -6,6 +6,7 @@ import type { ObserveOptions } from '../generated-client/options.ts'
 import { currentCalls } from '../safe/calls.ts'
 import { SdkLoop } from '../sdk-loop/sdk-loop.ts'
 import { withOwn } from '../sdk-loop/with-own.ts'
+import { isToldOf } from '../told-model-call.ts'
 import { whenGone } from '../when-gone.ts'
 import { isCallable, watchTools } from './callable-tool.ts'
 import { GOOGLE_GENAI_CAPABILITIES } from './capabilities.ts'
@@ -17,6 +18,7 @@ export async function generate(
   params: Params,
   options: ObserveOptions,
 ): Promise<unknown> {
+  if (isTold(params, options)) return ask(params)
   const loop = await begin(params, options)
   try {
     const response = await loop.run(() => ask(watched(params, loop)))
@@ -34,6 +36,7 @@ export async function generateStream(
   params: Params,
   options: ObserveOptions,
 ): Promise<AsyncGenerator<unknown>> {
+  if (isTold(params, options)) return ask(params)
   const loop = await begin(params, options)
   try {
     const chunks = await loop.run(() => ask(watched(params, loop)))
@@ -102,6 +105,9 @@ function runsTools({ config }: Params): boolean {
   const { automaticFunctionCalling, tools } = config ?? {}
   return asObject(automaticFunctionCalling)?.disable !== true && asList(tools).some(isCallable)
 }
+
+/** Whether it is a single question that somebody else has told of. */
+const isTold = (params: Params, { dispatcher }: ObserveOptions) => !runsTools(params) && isToldOf(dispatcher)
 
 function begin(
   params: Params,

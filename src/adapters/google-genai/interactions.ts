@@ -1,5 +1,4 @@
 import type { LlmCallInit } from '../../dispatcher/index.ts'
-import { currentModelCall } from '../../dispatcher/run/live-calls.ts'
 import type { LlmRequest, LlmResponse } from '../../hooks/index.ts'
 import { defined } from '../../internal/objects.ts'
 import { AnyCollector } from '../../wire/formats.ts'
@@ -14,6 +13,7 @@ import { hostedTools } from '../generated-client/hosted-tools.ts'
 import type { ObserveOptions } from '../generated-client/options.ts'
 import { currentCalls, type SafeCalls } from '../safe/calls.ts'
 import { SdkLoop } from '../sdk-loop/sdk-loop.ts'
+import { isToldOf } from '../told-model-call.ts'
 import { askInBackground, GoesOn, look, said } from './background.ts'
 import { abortError, serverOf } from './model-call.ts'
 import type { ApiClient, InteractionParams, Interactions, RequestOptions } from './types.ts'
@@ -28,7 +28,7 @@ export async function interact(
 ): Promise<unknown> {
   const model = asName(params?.model) ?? asName(params?.agent)
   // Whoever makes a model call by hand has announced it already. What is no request is the SDK's to refuse.
-  if (model === undefined || currentModelCall() !== undefined) return create(params, given)
+  if (model === undefined || isToldOf(options.dispatcher)) return create(params, given)
   const server = { ...serverOf(apiClient, options.provider), model }
   const call = new Interaction(create, apiClient, params, given, server)
   const loop = await begin(params, options)
@@ -54,7 +54,7 @@ export function lookAt(
   given: RequestOptions | undefined,
   options: ObserveOptions,
 ): Promise<unknown> {
-  const reply = currentModelCall() === undefined ? BackgroundReply.of(id) : undefined
+  const reply = isToldOf(options.dispatcher) ? undefined : BackgroundReply.of(id)
   if (reply === undefined) return get(id, params, given)
   const begun = () => begin({}, options)
   return look(reply, () => get(id, params, given), params?.stream === true, begun)

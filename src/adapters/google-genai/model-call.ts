@@ -1,5 +1,4 @@
-import type { LlmCallInit } from '../../dispatcher/index.ts'
-import { currentModelCall } from '../../dispatcher/run/live-calls.ts'
+import type { HookDispatcher, LlmCallInit } from '../../dispatcher/index.ts'
 import type { LlmRequest, LlmResponse } from '../../hooks/index.ts'
 import { defined } from '../../internal/objects.ts'
 import { generateContent } from '../../wire/generate-content.ts'
@@ -12,11 +11,13 @@ import { withEither } from '../either-signal.ts'
 import { hostedTools } from '../generated-client/hosted-tools.ts'
 import { currentCalls, type SafeCalls } from '../safe/calls.ts'
 import { SdkLoop } from '../sdk-loop/sdk-loop.ts'
+import { isToldOf } from '../told-model-call.ts'
 import type { ApiClient, HttpResponse, Models, Params } from './types.ts'
 
 type Ask = (this: Models, params: Params) => Promise<unknown>
 
 interface How {
+  readonly dispatcher: HookDispatcher
   readonly streams: boolean
   readonly provider: string | undefined
 }
@@ -37,9 +38,8 @@ export const abortError = () => new DOMException('This operation was aborted', '
 
 async function told(models: Models, params: Params, ask: Ask, how: How): Promise<unknown> {
   const calls: SafeCalls | undefined = (await SdkLoop.current?.turn()) ?? currentCalls()
-  // Whoever makes a model call by hand has announced it already, to a run of the same dispatcher.
-  if (calls === undefined || (currentModelCall() !== undefined && !SdkLoop.current?.ownsRun))
-    return ask.call(models, params)
+  // Whoever makes a model call by hand has announced it already.
+  if (calls === undefined || isToldOf(how.dispatcher)) return ask.call(models, params)
   calls.assertInReach(hostedTools(generateContent, params as object as Loose))
   let standIn: Loose | undefined
   const written = (message: LlmResponse, given: unknown) => {

@@ -62,7 +62,7 @@ function patch(client: object, options: ObserveOptions): () => void {
   }
   const { generateContent, generateContentStream } = models
   const { generateContentInternal: ask, generateContentStreamInternal: askStream } = models
-  const { provider } = options
+  const { provider, dispatcher } = options
   const create = interactions?.create?.bind(interactions)
   return allOrNone(
     () =>
@@ -73,14 +73,14 @@ function patch(client: object, options: ObserveOptions): () => void {
       ),
     () =>
       replace(models, 'generateContentInternal', (params) =>
-        askModel(models, params, ask, { streams: false, provider }),
+        askModel(models, params, ask, { streams: false, provider, dispatcher }),
       ),
     () =>
       replace(
         models,
         'generateContentStreamInternal',
         (params) =>
-          askModel(models, params, askStream, { streams: true, provider }) as Promise<
+          askModel(models, params, askStream, { streams: true, provider, dispatcher }) as Promise<
             AsyncGenerator<unknown>
           >,
       ),

@@ -2,7 +2,7 @@ import { AsyncLocalStorage } from 'node:async_hooks'
 import { carried } from '../../internal/carrier.ts'
 import { assertBody } from '../../internal/expect.ts'
 import type { TracedActivity } from '../plugins/traced-activity.ts'
-import type { ModelCallMark } from './live-calls.ts'
+import { type ModelCallMark, runOutsideModelCall } from './live-calls.ts'
 import type { CallSite, OperationCore } from './operation-core.ts'
 
 /** The operation, and the place in it, that the running code belongs to. */
@@ -27,7 +27,7 @@ export function runAt<T>(core: OperationCore, site: CallSite, fn: () => T): T {
   const place: CurrentPlace = { core, site }
   return site.traced.run(() => {
     const over = carried()
-    return over === place ? fn() : stored.run({ place, over }, fn)
+    return over === place ? fn() : stored.run({ place, over }, () => runOutsideModelCall(fn))
   }, place)
 }
 

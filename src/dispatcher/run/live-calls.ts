@@ -40,13 +40,20 @@ interface CallPlace {
   readonly modelCall?: ModelCallMark
 }
 
-const modelCalls = new AsyncLocalStorage<{ readonly mark: ModelCallMark; readonly over: unknown }>()
+const modelCalls = new AsyncLocalStorage<
+  { readonly mark: ModelCallMark; readonly over: unknown } | undefined
+>()
 
 /** Runs what makes a model call. `place` holds the mark, for where it is taken along with the code anyway. */
 export function runModelCall<T>(place: Required<CallPlace>, fn: () => T): T {
   assertBody(fn, 'what is to run')
   const over = carried()
   return over === place ? fn() : modelCalls.run({ mark: place.modelCall, over }, fn)
+}
+
+/** Runs what is no part of the model call that the running code may make: a run, or a tool, that begins in it. */
+export function runOutsideModelCall<T>(fn: () => T): T {
+  return modelCalls.getStore() === undefined ? fn() : modelCalls.run(undefined, fn)
 }
 
 /** Sent with every answer of a scripted server, so that a call over HTTP is known as scripted, too. */
