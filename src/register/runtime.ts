@@ -14,6 +14,7 @@ import { traceFirstRun } from './trace-first-run.ts'
 import { guardsTools, UnaskedTools } from './unasked-tools.ts'
 import { guardOf, notAttached } from './unattached.ts'
 import { UnseenRequests } from './unseen-requests.ts'
+import { guardWorkers } from './workers.ts'
 
 /** What every SDK that the program loads is attached to. */
 const dispatcher = new HookDispatcher()
@@ -51,6 +52,7 @@ export async function useProjectConfig(): Promise<void> {
   if (guardOf(dispatcher) !== undefined) {
     dispatcher.use(unseen.plugin)
     unseen.start()
+    if (process.versions.bun === undefined) guardWorkers()
   }
   if (!guardsTools(plugin)) return
   const unasked = new UnaskedTools()

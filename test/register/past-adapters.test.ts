@@ -6,7 +6,8 @@ import { build } from 'esbuild'
 import { startScriptedServer } from 'hookspan/mock'
 import { expect, it, onTestFinished } from 'vitest'
 import { startCollector } from '../support/collector.ts'
-import { programEnv, receivedTree, registered } from '../support/registered.ts'
+import { programEnv, REGISTER, receivedTree, registered } from '../support/registered.ts'
+import { runCli } from '../support/run-cli.ts'
 
 const at = (path: string) => fileURLToPath(new URL(`processes/${path}`, import.meta.url))
 
@@ -89,6 +90,26 @@ it('keeps an SDK that was loaded before hookspan from a program with guards, and
   const held = await registered(at('run-tools.mjs'), { env, cwd: guarded() })
   expect({ code: held.code, stdout: held.stdout }, held.stderr).toEqual({ code: 1, stdout: '' })
   expect(held.stderr).toMatch(/openai is not attached: .* Gate "no-wiping" decides of hookspan.config/)
+})
+
+it.each(
+  ['script', 'module', 'typed', 'options', 'environment', 'both'].flatMap((kind) => [
+    [kind, 'NODE_OPTIONS'] as const,
+    [kind, '--import'] as const,
+  ]),
+)('holds in a worker that Node preloads nothing in: %s, %s', async (kind, by) => {
+  const ask = { toolCalls: [{ name: 'wipe', arguments: { what: 'all' } }] }
+  const model = await startScriptedServer({ steps: [ask, { content: 'done' }] })
+  onTestFinished(() => model.close())
+  const cwd = guarded()
+  const byUser = { ...programEnv(model.baseURL, 'http://127.0.0.1:9'), HOOKSPAN_CONFIG_HOME: cwd }
+  const file = at('past/worker.mjs')
+  const held =
+    by === '--import'
+      ? await registered(file, { env: byUser, args: [kind] })
+      : await runCli([kind], { command: file, env: { ...byUser, NODE_OPTIONS: `--import=${REGISTER}` } })
+
+  expect({ code: held.code, stdout: held.stdout }, held.stderr).toEqual({ code: 0, stdout: 'done\n' })
 })
 
 it.each(['chat', 'responses', 'messages', 'google'])(

@@ -3,7 +3,7 @@ import { spanTitle } from 'hookspan/tracing'
 import type { ReceivedSpan } from './collector.ts'
 import { type CliRun, runCli } from './run-cli.ts'
 
-const REGISTER = fileURLToPath(new URL('../../dist/register/index.js', import.meta.url))
+export const REGISTER = fileURLToPath(new URL('../../dist/register/index.js', import.meta.url))
 
 /** `node --import hookspan/register FILE`, a plain program with nothing of hookspan in it. */
 export function registered(
