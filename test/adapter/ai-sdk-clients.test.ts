@@ -4,7 +4,7 @@ import { MockLanguageModelV4 } from 'ai/test'
 import type { ParkedOperation } from 'hookspan'
 import { observeAISDK, parkedRun, runWith } from 'hookspan/ai-sdk'
 import { createApprovals } from 'hookspan/approval'
-import { deny, type Gate } from 'hookspan/gates'
+import { deny, type Gate, mutate, proceed } from 'hookspan/gates'
 import { requireHuman } from 'hookspan/policies'
 import { describe, expect, it, vi } from 'vitest'
 import { z } from 'zod'
@@ -253,6 +253,65 @@ describe('what a client posts back', () => {
       expect(dispatcher.stats().operations).toBe(0)
     },
   )
+
+  describe('for a tool that it runs', () => {
+    const wipe = ai.tool({ inputSchema, outputSchema: z.string() })
+    const gives = (message: ai.UIMessage | undefined, more: object): ai.UIMessage[] => {
+      const parts = (message?.parts ?? []).map((part) =>
+        ai.isToolUIPart(part) ? { ...part, ...more } : part,
+      )
+      return [user, { ...(message as ai.UIMessage), parts: parts as ai.UIMessage['parts'] }]
+    }
+
+    it('is what came of the call', async () => {
+      const { post, events, parked } = serverWith({ wipe })
+      const asked = await post([user])
+      expect(parked()).toMatchObject({ waitingFor: 'client' })
+      const said = await post(gives(asked, { state: 'output-available', output: 'here' }))
+      expect(said?.parts.at(-1)).toMatchObject({ text: 'done' })
+      const told = events.filter(({ hookType }) => /ToolCall|Step|onComplete/.test(hookType))
+      expect(told.map(({ hookType }) => hookType)).toEqual([
+        ...[
+          'beforeStep',
+          'beforeToolCall',
+          'afterToolCall',
+          'afterStep',
+          'beforeStep',
+          'afterStep',
+          'onComplete',
+        ],
+      ])
+      expect(find(events, 'afterToolCall')).toMatchObject({
+        outcome: 'completed',
+        result: 'here',
+        args: { id: 1 },
+      })
+    })
+
+    it('is told as its failure, where it says that it failed', async () => {
+      const { post, events } = serverWith({ wipe })
+      await post(gives(await post([user]), { state: 'output-error', errorText: 'no camera' }))
+      expect(find(events, 'onToolCallError')).toMatchObject({ errorMessage: 'no camera' })
+      expect(find(events, 'afterToolCall')).toBeUndefined()
+    })
+
+    it('is what a gate makes of it, for the model', async () => {
+      const asked: string[] = []
+      const hides: Gate = { id: 'hides', point: 'afterToolCall', decide: () => mutate({ result: 'hidden' }) }
+      const reads: Gate = {
+        id: 'reads',
+        point: 'beforeLlmCall',
+        decide: ({ payload }) => {
+          asked.push(JSON.stringify(payload))
+          return proceed()
+        },
+      }
+      const { post } = serverWith({ wipe }, hides, reads)
+      await post(gives(await post([user]), { state: 'output-available', output: 'secret' }))
+      expect(asked[1]).toContain('hidden')
+      expect(asked[1]).not.toContain('secret')
+    })
+  })
 
   it.each([
     ['reject', { outcome: 'rejected', code: 'rejected', reason: 'not today' }],

@@ -5,7 +5,7 @@ import type { ObservedRun } from '../sdk-run/observed-run.ts'
 import { assertInReach, type Host } from './begin-run.ts'
 import { observeModel } from './observed-model.ts'
 import { ObservedTools } from './observed-tools.ts'
-import { answerWaiting, refusedIn } from './resumed-messages.ts'
+import { answerWaiting, refusedIn, returnedIn, withOutputs } from './resumed-messages.ts'
 import type { SdkArguments } from './sdk.ts'
 import { withoutSpans } from './telemetry.ts'
 
@@ -15,6 +15,12 @@ type Handler = ((event: never) => unknown) | undefined
 interface StepEvent {
   readonly stepNumber?: number
   readonly toolCalls?: unknown
+}
+
+interface StepOptions {
+  readonly model: unknown
+  readonly stepNumber: number
+  readonly messages?: unknown
 }
 
 /**
@@ -35,6 +41,7 @@ export function attached(
   // A prompt may be messages, too: `createAgentUIStream` gives an agent those of the browser so.
   const place = Array.isArray(args.prompt) ? 'prompt' : 'messages'
   const refused = refusedIn(args[place])
+  const returned = run.resumed === undefined ? [] : returnedIn(args[place], run.resumed)
   if (refused.length > 0) run.refusals = async () => observed?.tellRefused(refused)
   return {
     ...args,
@@ -45,12 +52,16 @@ export function attached(
     ...(observed && { tools: observed.tools, toolApproval: observed.approval(args) }),
     stopWhen: stopConditions(run, stopWhen ?? (isForced(args) ? isAsked : isFirstStep)),
     ...((prepareStep || observed) && {
-      prepareStep: async (options: { readonly model: unknown; readonly stepNumber: number }) => {
-        const prepared = await prepareStep?.({ ...options, model })
+      prepareStep: async (options: StepOptions) => {
+        const changed = options.stepNumber === 0 ? await observed?.tellReturned(returned) : undefined
+        const messages = changed?.size ? withOutputs(options.messages, changed) : undefined
+        const asked = { ...options, ...(messages && { messages }) }
+        const prepared = await prepareStep?.({ ...asked, model })
         if (observed) assertInReach(run, observed.refresh())
+        const given = messages && { messages, ...(isRecord(prepared) && prepared) }
         return isRecord(prepared) && prepared.model != null
-          ? { ...prepared, model: observeModel(prepared.model, run, gateway) }
-          : prepared
+          ? { ...prepared, ...given, model: observeModel(prepared.model, run, gateway) }
+          : (given ?? prepared)
       },
     }),
   }

@@ -1,5 +1,6 @@
 import { AsyncLocalStorage } from 'node:async_hooks'
 import { RunSuspended } from '../../dispatcher/calls/suspended.ts'
+import { saidOf } from '../../dispatcher/calls/tool-outcome.ts'
 import type { ToolCallDecision, ToolCallInit, ToolOutcome } from '../../dispatcher/index.ts'
 import { HookspanError } from '../../internal/errors.ts'
 import { defined, isRecord } from '../../internal/objects.ts'
@@ -9,7 +10,7 @@ import { currentCalls, type SafeCalls } from '../safe/calls.ts'
 import type { SafeToolCall } from '../safe/tool-call.ts'
 import type { ObservedRun } from '../sdk-run/observed-run.ts'
 import { foundBySdk, performTool, type ToldModel } from './perform-tool.ts'
-import type { RefusedCall } from './resumed-messages.ts'
+import type { ClientResult, RefusedCall } from './resumed-messages.ts'
 import {
   type ApprovalOptions,
   type ApprovalStatus,
@@ -233,6 +234,29 @@ export class ObservedTools {
     }
   }
 
+  /**
+   * Calls that the client has run, with what it gave for them.
+   *
+   * @returns what the model is to be told instead, by the ids of the calls.
+   */
+  async tellReturned(results: readonly ClientResult[]): Promise<ReadonlyMap<string, object>> {
+    const instead = new Map<string, object>()
+    for (const { toolName, input, toolCallId, output } of results) {
+      const tool = Object.hasOwn(this.#originals, toolName) ? this.#originals[toolName] : undefined
+      if (tool === undefined || tool.execute !== undefined) continue
+      const { call, decision } = await this.#decide(toolName, tool, input, toolCallId)
+      const { type, value } = output
+      const failed = type === 'error-text' || type === 'error-json'
+      const outcome =
+        decision.state !== 'run'
+          ? decision
+          : await (failed ? call.fail(new Error(textOf(value))) : call.settle(value))
+      const said = saidOf(outcome)
+      if (outcome.state !== 'errored' && said !== value) instead.set(toolCallId, asItIs(said))
+    }
+    return instead
+  }
+
   #approved(name: string, tool: SdkTool, decided: DecidedCall, own: ApprovalStatus): ApprovalStatus {
     const { call, decision, toolCallId } = decided
     if (decision.state === 'waiting') {
@@ -438,6 +462,10 @@ function notResumed(name: string): HookspanError {
 function asItIs(output: unknown): object {
   if (typeof output === 'string') return { type: 'text', value: output }
   return { type: 'json', value: output === undefined ? null : JSON.parse(JSON.stringify(output) ?? 'null') }
+}
+
+function textOf(value: unknown): string {
+  return typeof value === 'string' ? value : (JSON.stringify(value) ?? '')
 }
 
 /** A JSON Schema or a Standard Schema, out of what the SDK takes as a schema. */

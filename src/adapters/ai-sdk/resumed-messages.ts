@@ -1,6 +1,6 @@
 import type { ParkedOperation } from '../../dispatcher/index.ts'
 import { isRecord } from '../../internal/objects.ts'
-import { asObjects } from '../../wire/reading.ts'
+import { asObject, asObjects } from '../../wire/reading.ts'
 
 /**
  * The messages of a parked run, with the answer that the SDK waits for before it asks about a call again. Whether it
@@ -52,6 +52,47 @@ export function refusedIn(messages: unknown): RefusedCall[] {
       const { toolName, input } = call
       return [{ toolName, input, toolCallId: id, ...(typeof reason === 'string' && { reason }) }]
     })
+}
+
+/** What the client gave for a call of a parked run that it was to run. */
+export interface ClientResult {
+  readonly toolName: string
+  readonly input: unknown
+  readonly toolCallId: string
+  readonly output: Record<string, unknown>
+}
+
+/** Of the calls that wait and that no human is asked about, those whose results are in the messages. */
+export function returnedIn(messages: unknown, { waiting = [] }: ParkedOperation): ClientResult[] {
+  const parts = asObjects(messages).flatMap(({ content }) => asObjects(content))
+  return waiting
+    .filter(({ request, kind }) => request === undefined && kind === undefined)
+    .flatMap(({ toolCallId, apiName: toolName }) => {
+      const isIts = (part: Record<string, unknown>) =>
+        part.toolCallId === toolCallId && part.toolName === toolName
+      // A model may repeat an id: what came of the call before is no result of this one.
+      const at = parts.findLastIndex((part) => part.type === 'tool-call' && isIts(part))
+      const result = parts.slice(at + 1).find((part) => isResult(part) && isIts(part))
+      const output = asObject(result?.output)
+      return at < 0 || output === undefined ? [] : [{ toolName, input: parts[at]?.input, toolCallId, output }]
+    })
+}
+
+/** The messages, with other outputs for the last results of these calls. */
+export function withOutputs(messages: unknown, outputs: ReadonlyMap<unknown, object>): unknown[] {
+  const left = new Map(outputs)
+  const changed = asObjects(messages)
+    .toReversed()
+    .map((message) => {
+      if (message.role !== 'tool') return message
+      const content = asObjects(message.content).map((part) => {
+        const output = part.type === 'tool-result' ? left.get(part.toolCallId) : undefined
+        if (output !== undefined) left.delete(part.toolCallId)
+        return output === undefined ? part : { ...part, output }
+      })
+      return { ...message, content }
+    })
+  return changed.toReversed()
 }
 
 /** Of what was refused there may be one that says only that. */
