@@ -132,7 +132,8 @@ class ApprovalDesk implements Approvals {
   readonly approver: Approver
   readonly #options: ApprovalsOptions
   readonly #channels: readonly ApprovalChannel[]
-  readonly #waiters = new Waiters()
+  readonly #waiters: Waiters
+  readonly #pollMs: number
   readonly #sideWork: SideWork
   #stops: (() => void | Promise<void>)[] = []
   #opening: Promise<void> | undefined
@@ -146,6 +147,8 @@ class ApprovalDesk implements Approvals {
     this.#options = options
     this.#sideWork = new SideWork(options.onError)
     this.store = options.store ?? memoryStore()
+    this.#pollMs = options.pollMs ?? 200
+    this.#waiters = new Waiters(this.store, this.#pollMs)
     this.#channels = options.channels ?? []
     this.approver = {
       requestApproval: (request, { signal }) => {
@@ -312,7 +315,6 @@ class ApprovalDesk implements Approvals {
     parkAfterMs: number | undefined,
     signal: AbortSignal,
   ): Promise<ApprovalAnswer | ParkedApproval> {
-    const { pollMs = 200 } = this.#options
     const askedAt = performance.now()
     // By the clock that nobody sets: where the other is set back, a run would wait for as much longer.
     const endsAt = askedAt + (request.expiresAt ?? Number.POSITIVE_INFINITY) - Date.now()
@@ -332,19 +334,13 @@ class ApprovalDesk implements Approvals {
         throw signal.reason
       }
       if (parkAfterMs !== undefined && waitedMs >= parkAfterMs) return { decision: 'park' }
-      const patience = Math.min(
-        pollMs,
-        (request.expiresAt ?? Number.POSITIVE_INFINITY) - now + 1,
-        endsAt - performance.now() + 1,
-        parkAfterMs === undefined ? pollMs : Math.max(1, parkAfterMs - waitedMs),
-      )
-      await this.#waiters.change(request.id, patience, signal)
+      const dueAt = Math.min(endsAt + 1, askedAt + (parkAfterMs ?? Number.POSITIVE_INFINITY))
+      await this.#waiters.change(request.id, { dueAt, expiresAt: request.expiresAt, signal })
     }
   }
 
   /** A store that is away for a while, as a server that starts anew, is not what a human's question ends with. */
   async #waitedFor(id: string, signal: AbortSignal): Promise<ApprovalRecord | undefined> {
-    const { pollMs = 200 } = this.#options
     const until = performance.now() + OUTAGE_MS
     for (;;) {
       try {
@@ -352,7 +348,7 @@ class ApprovalDesk implements Approvals {
       } catch (error) {
         const isOver = this.#isClosed || signal.aborted || performance.now() > until
         if (isOver || error instanceof HookspanError) throw error
-        await this.#waiters.change(id, pollMs, signal)
+        await this.#waiters.change(id, { dueAt: performance.now() + this.#pollMs, signal })
       }
     }
   }

@@ -62,6 +62,9 @@ export function memoryStore(options: Retention = {}): ApprovalStore {
     async get(id) {
       return records.get(id)
     },
+    async closed(ids) {
+      return ids.filter((id) => records.get(id)?.status !== 'pending')
+    },
     async list({ status, rootOperationId, limit = 100 } = {}, now = undefined) {
       return [...records.values()]
         .map((record) => asOf(record, now))

@@ -28,6 +28,13 @@ export interface RedisStoreOptions extends RedisPlace, Retention {
 /** Each step is one script, and so is what only reads: a client of a cluster may ask a replica for that, which is behind. */
 const GET = `return redis.call('HGETALL', KEYS[1])`
 
+const CLOSED = `
+  local closed = {}
+  for i, key in ipairs(KEYS) do
+    if redis.call('HGET', key, 'status') ~= 'pending' then table.insert(closed, ARGV[i]) end
+  end
+  return closed`
+
 const PAGE_OF = `return redis.call('ZRANGE', KEYS[1], ARGV[1], ARGV[2])`
 
 const ADD = `
@@ -199,6 +206,14 @@ export function redisStore(options: RedisStoreOptions): ApprovalStore {
     },
     async get(id) {
       return recordOf(id, await run(GET, [keyOf(id)], []))
+    },
+    async closed(ids) {
+      const closed: string[] = []
+      for (let from = 0; from < ids.length; from += PAGE) {
+        const some = ids.slice(from, from + PAGE)
+        closed.push(...((await pool.eval(CLOSED, some.map(keyOf), some)) as string[]))
+      }
+      return closed
     },
     async list({ status, rootOperationId, limit = 100 } = {}, now = undefined) {
       const most = Math.trunc(limit)

@@ -123,6 +123,14 @@ export function sqliteStore(options: SqliteStoreOptions): ApprovalStore {
       const found = row(id)
       return found && readRecord(keptOf(found))
     },
+    async closed(ids) {
+      // The sign keeps SQLite from looking through all that is pending in other processes.
+      const open = "SELECT 1 FROM hookspan_approvals WHERE id = value AND +status = 'pending'"
+      const rows = kept.db
+        .prepare(`SELECT value AS id FROM json_each(?) WHERE NOT EXISTS (${open})`)
+        .all(JSON.stringify(ids))
+      return rows.map(({ id }) => id as string)
+    },
     async list({ status, rootOperationId, limit = 100 } = {}, now = undefined) {
       const wanted = [
         status && (IS[status] ?? 'FALSE'),

@@ -37,6 +37,11 @@ export interface ApprovalStore extends ExecutionLedger {
   /** Keeps a request. One that is kept already stays as it is. Gives what is kept. */
   add(request: ApprovalRequest): Promise<ApprovalRecord>
   get(id: string): Promise<ApprovalRecord | undefined>
+  /**
+   * Which of these are not kept as pending, or not at all; what is late and nobody closed is pending. With it one question is for all
+   * who wait in a process; without it each of them asks `get`.
+   */
+  closed?(ids: readonly string[]): Promise<readonly string[]>
   /** The oldest first. With `now` one that expired by then has the status `expired`, though nobody closed it. */
   list(filter?: ApprovalFilter, now?: number): Promise<ApprovalRecord[]>
   /**

@@ -19,7 +19,7 @@ describe('waiting for a human', () => {
     const any = vi.spyOn(AbortSignal, 'any')
     onTestFinished(() => any.mockRestore())
     const { approvals, call } = desk({ ask: { timeoutMs: 60_000 }, pollMs: 1 })
-    const looks = vi.spyOn(approvals.store, 'get')
+    const looks = vi.spyOn(approvals.store, 'closed')
     const outcome = call()
     const asked = await pending(approvals)
     await vi.waitFor(() => expect(looks.mock.calls.length).toBeGreaterThan(5))
@@ -170,6 +170,48 @@ describe('waiting for a human', () => {
     expect(await outcome).toMatchObject({ state: 'rejected', stop: true })
     expect(events.map((event) => event.hookType)).toContain('onStopByHumanIntervention')
     expect(op.stopRequested).toMatchObject({ code: 'rejected' })
+  })
+
+  it('looks into the store once for all that wait, and hears of answers that nobody tells it of', async () => {
+    const store = sqliteStore({ path: `${folder()}/approvals.db` })
+    onTestFinished(() => store.dispose?.())
+    const looks = { get: vi.spyOn(store, 'get'), closed: vi.spyOn(store, 'closed') }
+    const { approvals, call } = desk({ store })
+    const outcomes = Array.from({ length: 50 }, (_, id) => call({ id }, 'delete_order', `t${id}`))
+    await vi.waitFor(async () => expect(await store.list({ status: 'pending' })).toHaveLength(50))
+    await vi.waitFor(() => expect(looks.closed.mock.lastCall?.[0]).toHaveLength(50))
+    const before = { get: looks.get.mock.calls.length, closed: looks.closed.mock.calls.length }
+    await vi.waitFor(() => expect(looks.closed.mock.calls.length).toBeGreaterThan(before.closed + 10))
+    expect(looks.get.mock.calls.length).toBe(before.get)
+    // Past the desk, as another process does it.
+    for (const { request } of await store.list({ status: 'pending' }))
+      await store.answer(request.id, { decision: 'approve' }, Date.now())
+    expect(new Set((await Promise.all(outcomes)).map(({ state }) => state))).toEqual(new Set(['completed']))
+    await approvals.close()
+  })
+
+  it('hears of them where the store says it of one at a time, and where it fails to say it of all', async () => {
+    const broken = async () => {
+      throw new Error('no such command')
+    }
+    for (const closed of [undefined, broken]) {
+      const { watch: _, closed: __, ...store } = memoryStore()
+      const { approvals, call } = desk({ store: { ...store, ...(closed && { closed }) } })
+      const outcome = call()
+      await store.answer((await pending(approvals)).id, { decision: 'approve' }, Date.now())
+      expect((await outcome).state).toBe('completed')
+    }
+  })
+
+  it('ends the wait where the clock is set forward past its end', async () => {
+    const { approvals, call, ran } = desk({ ask: { timeoutMs: 3_600_000 } })
+    const outcome = call()
+    await pending(approvals)
+    const { now } = Date
+    const clock = vi.spyOn(Date, 'now').mockImplementation(() => now() + 86_400_000)
+    onTestFinished(() => clock.mockRestore())
+    expect(await outcome).toMatchObject({ state: 'denied', code: 'approval_timeout' })
+    expect(ran).toEqual([])
   })
 
   it('denies when nobody answers in time, and takes no answer after that', async () => {

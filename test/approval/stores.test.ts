@@ -131,6 +131,18 @@ describe.each(STORES)('%s', (name, make) => {
     expect(await approvals.get('nobody')).toBeUndefined()
   })
 
+  it('says of many at once which are pending no more', async () => {
+    const store = make()
+    const ids = Array.from({ length: 250 }, (_, i) => `r-${i}`)
+    for (const id of ids) await store.add(request(id, { expiresAt: 5 }))
+    expect(await store.closed?.(ids)).toEqual([])
+    await store.answer('r-0', { decision: 'reject' }, 5)
+    await store.close('r-220', 'cancelled', 5)
+    await store.close('r-249', 'expired', 6)
+    expect(await store.closed?.([...ids, 'unknown'])).toEqual(['r-0', 'r-220', 'r-249', 'unknown'])
+    expect(await store.closed?.([])).toEqual([])
+  })
+
   it('takes one of several answers that come at once', async () => {
     const store = make()
     await store.add(request('a'))
