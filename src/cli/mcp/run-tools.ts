@@ -1,32 +1,17 @@
 /** Tools that read runs. */
 import { conversationBlocks } from '../../viewer/model/conversation-markdown.ts'
-import { statusWord } from '../../viewer/model/format.ts'
 import { outline } from '../../viewer/model/outline.ts'
-import { NEWEST_FIRST, QUERY_KEYS, SORT_KEYS } from '../../viewer/model/query-keys.ts'
-import type { DiffRow } from '../../viewer/model/run-diff.ts'
-import { USE_KINDS, type UseKind } from '../../viewer/model/run-uses.ts'
-import type { RunSummary } from '../../viewer/model/span.ts'
+import { NEWEST_FIRST, SORT_KEYS } from '../../viewer/model/query-keys.ts'
 import { buildTree } from '../../viewer/model/tree.ts'
 import { whyOf } from '../../viewer/model/why.ts'
 import type { RunSource } from '../../viewer/run-source.ts'
 import { UsageError } from '../failure.ts'
 import { findRun } from '../run-source.ts'
 import { linesAnswer, listAnswer, placeOf, shortened, textAnswer } from './answer.ts'
-import { numbersLine, useLine } from './sums.ts'
-import { defineTool, flag, type McpTool, needed, oneOf, RUN, text, withRun } from './tool.ts'
+import { known, PREVIEW_CHARS, QUERY, runLine, TEXT_CHARS, timeOf, told } from './run-lines.ts'
+import { SET_TOOLS } from './set-tools.ts'
+import { defineTool, type McpTool, needed, oneOf, RUN, text, withRun } from './tool.ts'
 
-const QUERY = text(
-  `Words in any span, and key:value, key>value, key<value, - before one excludes. Keys: ${Object.entries(
-    QUERY_KEYS,
-  )
-    .filter(([key]) => !key.includes('.'))
-    .map(([key, { says }]) => `${key} (${says})`)
-    .join(', ')}. Example: agent:support status:failed since:2h`,
-)
-/** Of a line of a list. */
-const PREVIEW_CHARS = 200
-/** Of a text in a conversation, an attribute or a difference. */
-const TEXT_CHARS = 2_000
 /** Spans that one search finds at most. */
 const MOST_HITS = 1_000
 /** Runs that are read for one page. */
@@ -178,78 +163,6 @@ const showSpan = defineTool<{ run?: string; span: string; attribute?: string }>(
     }),
 })
 
-const diffRuns = defineTool<{ a: string; b: string; same?: boolean }>({
-  name: 'diff_runs',
-  title: 'Compare two runs',
-  description:
-    'Two runs aligned by what they did: where they part, and how prompts, replies, arguments and results differ.',
-  args: { a: needed(RUN), b: needed(RUN), same: flag('Also what is the same. Default false.') },
-  run: ({ a, b, same = false }, { withRuns, asked }) =>
-    withRuns(async (source) => {
-      const [runA, runB] = [await findRun(source, a), await findRun(source, b)]
-      const diff = known(await source.diff(runA.summary.traceId, runB.summary.traceId), source.from)
-      const rows = diff.rows
-        .map((row, index) => ({ row, index }))
-        .filter(({ row }) => same || row.kind !== 'same')
-      const { at } = placeOf(asked)
-      const head = {
-        a: runLine(diff.a),
-        b: runLine(diff.b),
-        same: diff.same,
-        changed: diff.changed,
-        onlyInA: diff.removed,
-        onlyInB: diff.added,
-      }
-      const entries = rows.slice(at).map(({ row, index }) => ({ place: index + 1, ...diffLine(row) }))
-      return listAnswer(asked, head, 'rows', { entries, at, total: rows.length })
-    }),
-})
-
-const statistics = defineTool<{ query?: string; by?: string; against?: string }>({
-  name: 'statistics',
-  title: 'Numbers over runs',
-  description:
-    'What the runs of a query come to: statuses, durations, tokens, cost. With by: calls, failures and durations of each tool, model, agent, gate or person; a count that is not there is 0. list_runs finds the runs behind one: tool.failed:NAME, or tool.error:"NAME: TEXT" with the text of its topError. With against: how they differ from the runs of another query, with 95 % intervals.',
-  args: { query: QUERY, by: oneOf('Sum by this.', ...USE_KINDS), against: text('A query: what was before.') },
-  run: ({ query = '', by, against }, { withRuns, asked }) =>
-    withRuns(async (source) => {
-      if (by !== undefined && against !== undefined)
-        throw new UsageError('Expected `by` or `against`, got both.')
-      const { at } = placeOf(asked)
-      if (by !== undefined) {
-        const { uses, names, pending, indexing } = known(await source.uses(query, by as UseKind), source.from)
-        const entries = uses.slice(at).map((use) => shortened(useLine(by as UseKind, use), PREVIEW_CHARS))
-        const behind = { ...(pending > 0 && { pending }), ...(indexing > 0 && { indexing }) }
-        return listAnswer(asked, { by, names, ...behind }, 'uses', {
-          entries,
-          at,
-          total: uses.length,
-        })
-      }
-      if (against !== undefined) {
-        const { measures, ...head } = known(await source.diffSets(against, query), source.from)
-        return listAnswer(asked, { against, query, ...head }, 'measures', {
-          entries: measures.slice(at),
-          at,
-          total: measures.length,
-        })
-      }
-      const { problems } = await source.listRuns(query, 1)
-      const { starts, ...numbers } = known(await source.numbers(query), source.from)
-      const bars = starts.filter(({ byStatus }) => Object.keys(byStatus).length > 0)
-      const entries = bars.slice(at).map(({ fromUs, toUs, byStatus }) => ({
-        from: timeOf(fromUs),
-        to: timeOf(toUs),
-        byStatus,
-      }))
-      return listAnswer(asked, { ...numbersLine(numbers), ...told({ problems }) }, 'starts', {
-        entries,
-        at,
-        total: bars.length,
-      })
-    }),
-})
-
 const findings = defineTool<{ run?: string }>({
   name: 'findings',
   title: 'Findings in a run',
@@ -273,77 +186,4 @@ const findings = defineTool<{ run?: string }>({
     }),
 })
 
-export const RUN_TOOLS: readonly McpTool[] = [
-  listRuns,
-  findSpans,
-  showRun,
-  showSpan,
-  diffRuns,
-  statistics,
-  findings,
-]
-
-/** Names in the order in which one asks. */
-function runLine(run: RunSummary): object {
-  const { traceId, title, agent, service, status, reason, conversationId, startUs, durationMs } = run
-  const { steps, llmCalls, toolCalls, mockedCalls, errors, waiting, inputTokens, outputTokens } = run
-  const { cachedTokens, costUsd, models, tools } = run
-  const full = {
-    run: traceId,
-    title,
-    agent: agent === title ? undefined : agent,
-    service,
-    conversation: conversationId || undefined,
-    status: statusWord(status),
-    reason: reason || undefined,
-    started: timeOf(startUs),
-    durationMs,
-    steps,
-    llmCalls,
-    toolCalls,
-    mockedCalls: mockedCalls || undefined,
-    errors: errors || undefined,
-    waiting: waiting || undefined,
-    inputTokens,
-    outputTokens,
-    cachedTokens: cachedTokens || undefined,
-    costUsd: costUsd || undefined,
-    models,
-    tools: tools.slice(0, 10),
-    asked: run.inputPreview || undefined,
-    answered: run.answerPreview || undefined,
-  }
-  return shortened(told(full), PREVIEW_CHARS) as object
-}
-
-function diffLine({ kind, a, b, changes }: DiffRow): object {
-  const marks = { same: '  ', added: '+ ', removed: '- ' } as const
-  return shortened(
-    told({
-      kind,
-      a,
-      b,
-      changes: changes.map(({ what, lines }) => ({
-        what,
-        lines: lines.map((line) => marks[line.kind] + line.text).join('\n'),
-      })),
-    }),
-    TEXT_CHARS,
-  ) as object
-}
-
-/** Without what is not there. */
-function told(fields: Readonly<Record<string, unknown>>): object {
-  const isThere = (value: unknown) => value !== undefined && !(Array.isArray(value) && value.length === 0)
-  return Object.fromEntries(Object.entries(fields).filter(([, value]) => isThere(value)))
-}
-
-function timeOf(us: number): string {
-  return us > 0 ? new Date(us / 1000).toISOString() : ''
-}
-
-function known<T>(answer: T | undefined, from: string): T {
-  if (answer === undefined)
-    throw new Error(`The viewer at ${from} is too old for this. Restart \`hookspan view\`.`)
-  return answer
-}
+export const RUN_TOOLS: readonly McpTool[] = [listRuns, findSpans, showRun, showSpan, ...SET_TOOLS, findings]
