@@ -2,7 +2,7 @@ import { errorMessage, HookspanError } from '../internal/errors.ts'
 import { a, assertFields, type Fields, required, secret, shape } from '../internal/expect.ts'
 import { MAX_ANSWER_BYTES, statusOfRefusal } from '../internal/http/answer.ts'
 import { bearerToken, ownerOfToken, type TokenOwner, tokenOwners } from '../internal/http/bearer.ts'
-import { json, problem, readBody, tooMany, unauthorized } from '../internal/http/reply.ts'
+import { json, problem, readBody, rootPath, tooMany, unauthorized } from '../internal/http/reply.ts'
 import type { Routes as ApprovalRoutes } from '../internal/http/serve-routes.ts'
 import { defined } from '../internal/objects.ts'
 import { RateLimiter } from '../internal/rate-limiter.ts'
@@ -72,7 +72,7 @@ export function approvalRoutes(options: ApprovalRoutesOptions): ApprovalRoutes {
   const owners = ownersOf(options)
   const limiter = new RateLimiter(perMinute)
   const replay = new ReplayGuard()
-  const root = `${basePath.replace(/\/$/, '')}/approvals`
+  const root = `${rootPath(basePath)}/approvals`
 
   async function answer(request: Request): Promise<Response | undefined> {
     const { pathname, searchParams } = new URL(request.url)
@@ -83,7 +83,7 @@ export function approvalRoutes(options: ApprovalRoutesOptions): ApprovalRoutes {
     const method = responds ? 'POST' : 'GET'
     if (request.method !== method) return problem(405, `Use ${method}.`, { allow: method })
     const body = responds ? await readBody(request, MAX_ANSWER_BYTES) : new Uint8Array()
-    if (body === undefined) return problem(413, `The body is larger than ${MAX_ANSWER_BYTES} bytes.`)
+    if (body instanceof Response) return body
     const caller = whoIs(request, body, owners, responds ? webhookSecret : undefined, replay)
     if (caller === undefined && !(openForReading && !responds)) return refuse(id, responds === id)
     const waitMs = limiter.take(caller?.key ?? 'anonymous')

@@ -174,6 +174,56 @@ describe('approvalRoutes', () => {
     expect(await handle(new Request('http://host/hitl/approvalsX'))).toBeUndefined()
   })
 
+  it('are found whatever slashes and letters are in `basePath`', async () => {
+    for (const [basePath, path] of [
+      ['hitl', '/hitl'],
+      ['/über uns/', '/%C3%BCber%20uns'],
+      ['/', ''],
+      ['', ''],
+    ]) {
+      const { ask } = await routes({ basePath: basePath as string })
+      expect(await ask('GET', `${path}/approvals/apr_1`)).toMatchObject({ status: 200 })
+    }
+  })
+
+  it('take a token from a file that ends with a line break, and one that is not ASCII', async () => {
+    const status = async (token: string, sent: string) => {
+      const { ask } = await routes({ token })
+      return (await ask('GET', '/hitl/approvals', undefined, { authorization: `Bearer ${sent}` })).status
+    }
+    expect(await status(`${TOKEN}\n`, TOKEN)).toBe(200)
+    // As `fetch` sends it, and as curl does.
+    const token = 'ein geheimer Schlüssel'
+    expect(await status(token, token)).toBe(200)
+    expect(await status(token, Buffer.from(token).toString('latin1'))).toBe(200)
+    expect(await status(token, token.replace('ü', 'u'))).toBe(401)
+    const approvals = createApprovals()
+    expect(() => approvalRoutes({ approvals, token: `${TOKEN}\n${TOKEN}` })).toThrow('no header carries')
+  })
+
+  it('say that something before them has read the body', async () => {
+    const { handle, approvals } = await routes()
+    const headers = { authorization: `Bearer ${TOKEN}`, 'content-type': 'application/json' }
+    const asked = () =>
+      new Request(`http://host${RESPOND}`, { method: 'POST', headers, body: '{"decision":"approve"}' })
+    const read = asked()
+    await read.json()
+    // What is made of a request of Node whose body a parser has: its headers say how long it was.
+    const headersOnly = new Request(`http://host${RESPOND}`, {
+      method: 'POST',
+      headers: { ...headers, 'content-length': '22' },
+      body: new ReadableStream({ start: (controller) => controller.close() }),
+      duplex: 'half',
+    } as RequestInit)
+    for (const one of [read, headersOnly]) {
+      const response = await handle(one)
+      expect(response?.status).toBe(500)
+      expect(await response?.json()).toMatchObject({ message: expect.stringContaining('was read before') })
+    }
+    expect((await approvals.get('apr_1'))?.status).toBe('pending')
+    expect((await handle(asked()))?.status).toBe(200)
+  })
+
   it('does not start where nobody could answer or anybody, and warns of a token that can be guessed', () => {
     const approvals = createApprovals()
     expect(() => approvalRoutes({ approvals })).toThrow('need a `token`')

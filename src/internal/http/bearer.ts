@@ -35,10 +35,16 @@ function ownerOf(name: string | undefined, token: unknown, whose: string): Token
   if (typeof token !== 'string' || token.trim() === '') {
     throw new HookspanError('INVALID_OPTION', `The token of ${whose} must be a text that is not empty.`)
   }
-  if (token.length < 16) {
+  // A file ends with a line break, and HTTP takes off what is around a header.
+  const bare = token.trim()
+  if (/\p{Cc}/u.test(bare)) {
+    const why = 'has a line break or another control character in it, which no header carries'
+    throw new HookspanError('INVALID_OPTION', `The token of ${whose} ${why}.`)
+  }
+  if (bare.length < 16) {
     console.warn(`[hookspan] the token of ${whose} can be guessed: use 16 random characters or more.`)
   }
-  return { name, digest: digest(token), key: `token:${name ?? ''}` }
+  return { name, digest: digest(bare), key: `token:${name ?? ''}` }
 }
 
 /** Undefined where the request has no bearer token. */
@@ -47,13 +53,15 @@ export function bearerToken(request: Request): string | undefined {
 }
 
 export function ownerOfToken(owners: readonly TokenOwner[], given: string): TokenOwner | undefined {
-  const seen = digest(given)
+  const bare = given.trim()
+  // Of what is not ASCII some clients send the bytes of UTF-8, which servers read one by one.
+  const ways = [digest(bare), digest(Buffer.from(bare, 'latin1'))]
   let found: TokenOwner | undefined
   // No early exit: how long it takes tells nothing about whose token was near.
-  for (const owner of owners) if (timingSafeEqual(owner.digest, seen)) found = owner
+  for (const owner of owners) for (const seen of ways) if (timingSafeEqual(owner.digest, seen)) found = owner
   return found
 }
 
-function digest(token: string): Buffer {
+function digest(token: string | Buffer): Buffer {
   return createHash('sha256').update(token).digest()
 }

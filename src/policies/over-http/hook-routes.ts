@@ -10,7 +10,7 @@ import { a, assertFields, type Fields, required, secret, TIMEOUT } from '../../i
 import { assertGlob } from '../../internal/glob.ts'
 import { parseHostileJson } from '../../internal/hostile-json.ts'
 import { bearerToken, ownerOfToken, type TokenOwner, tokenOwners } from '../../internal/http/bearer.ts'
-import { json, problem, readBody, tooMany, unauthorized } from '../../internal/http/reply.ts'
+import { json, problem, readBody, rootPath, tooMany, unauthorized } from '../../internal/http/reply.ts'
 import type { Routes } from '../../internal/http/serve-routes.ts'
 import { defined } from '../../internal/objects.ts'
 import { RateLimiter } from '../../internal/rate-limiter.ts'
@@ -100,7 +100,7 @@ export function hookRoutes(options: HookRoutesOptions): HookRoutes {
   const owners = ownersOf(options)
   const limiter = new RateLimiter(perMinute)
   const webhooks = new RemoteWebhooks({ dispatcher, deliverTo, allowPrivateAddresses, maxWebhooks })
-  const root = basePath.replace(/\/$/, '')
+  const root = rootPath(basePath)
 
   function tell(action: WebhookChange['action'], id: string, by: string | undefined): void {
     callBeside(
@@ -181,7 +181,7 @@ async function readJson(request: Request): Promise<unknown> {
     return problem(415, 'The body must be application/json.')
   }
   const body = await readBody(request, MAX_BODY_BYTES)
-  if (body === undefined) return problem(413, `The body is larger than ${MAX_BODY_BYTES} bytes.`)
+  if (body instanceof Response) return body
   try {
     return parseHostileJson(body)
   } catch (error) {
