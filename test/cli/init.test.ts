@@ -71,6 +71,18 @@ describe('hookspan init, asked', () => {
     expect(stdout).toContain('    npm install hookspan @opentelemetry/sdk-node\n')
     expect(stdout).toContain('    npm install -D vitest\n')
   })
+
+  it.each([
+    ['20.19.43', 'vitest @types/node@22'],
+    ['24.0.0', 'vitest'],
+  ])('names vitest so that npm installs it beside the types of Node %s', async (version, named) => {
+    const folder = project({
+      'package.json': '{"name":"shop","dependencies":{"openai":"*"},"devDependencies":{"@types/node":"*"}}',
+      'a.mjs': CLIENT,
+      'node_modules/@types/node/package.json': JSON.stringify({ name: '@types/node', version }),
+    })
+    expect((await init(folder, '--yes')).stdout).toContain(`    npm install -D ${named}\n`)
+  })
 })
 
 describe('hookspan init, where it cannot be certain', () => {

@@ -1,5 +1,6 @@
 import { existsSync, readFileSync } from 'node:fs'
 import { extname, join } from 'node:path'
+import { findInstalled } from '../../internal/version-range.ts'
 import { UsageError } from '../failure.ts'
 import { type AdapterName, KNOWN_SDKS } from '../known-sdks.ts'
 import { SDKS } from '../peers.ts'
@@ -210,8 +211,15 @@ function installsOf(project: Project, hasTest: boolean): string[] {
   ]
   return [
     ...(needed.length > 0 ? [`npm install ${needed.join(' ')}`] : []),
-    ...(hasTest && !isInstalled(project, 'vitest') ? ['npm install -D vitest'] : []),
+    ...(hasTest && !isInstalled(project, 'vitest') ? [`npm install -D vitest${typesBeside(project)}`] : []),
   ]
+}
+
+/** npm refuses vitest beside the types of a Node that vitest does not run on, as new projects of Next.js have them. */
+function typesBeside({ root, dependencies }: Project): string {
+  const types = '@types/node'
+  const installed = dependencies.has(types) ? findInstalled(types, join(root, 'package.json')) : undefined
+  return installed !== undefined && Number.parseInt(installed.version, 10) < 22 ? ` ${types}@22` : ''
 }
 
 /** What cannot be edited, and what is in package.json and was found nowhere. */
