@@ -4,7 +4,7 @@ import type { RunSource, RunWithRows } from '../../viewer/run-source.ts'
 import { findRun } from '../run-source.ts'
 import type { Answer, Asked } from './answer.ts'
 
-interface Argument {
+export interface Argument {
   readonly shape: Shape
   /** JSON Schema, with a description. */
   readonly schema: Readonly<Record<string, unknown>>
