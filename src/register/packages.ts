@@ -64,6 +64,11 @@ export const PACKAGES: Readonly<Record<string, KnownPackage>> = {
     replaced: ['WorkflowAgent'],
     instead: 'hookspan knows ToolLoopAgent and the functions of ai',
   },
+  '@workflow/ai/agent': {
+    how: 'refuse',
+    replaced: ['DurableAgent'],
+    instead: 'hookspan knows ToolLoopAgent and the functions of ai',
+  },
   langchain: { how: 'attach', replaced: ['createAgent'] },
   '@google/genai': { how: 'attach', replaced: ['GoogleGenAI'] },
   '@modelcontextprotocol/sdk/client': { how: 'attach', replaced: ['Client'] },

@@ -20,12 +20,16 @@ function guarded(): string {
   return cwd
 }
 
-/** A package of a project. */
-function install(cwd: string, name: string, code: string): void {
+/** A package of a project, with its code in this file. */
+function install(cwd: string, name: string, code: string, file = 'index'): void {
   const folder = join(cwd, 'node_modules', name)
   mkdirSync(folder, { recursive: true })
-  writeFileSync(join(folder, 'package.json'), JSON.stringify({ name, version: '1.0.0', type: 'module' }))
-  writeFileSync(join(folder, 'index.js'), code)
+  const exports = { [file === 'index' ? '.' : `./${file}`]: `./${file}.js` }
+  writeFileSync(
+    join(folder, 'package.json'),
+    JSON.stringify({ name, version: '1.0.0', type: 'module', exports }),
+  )
+  writeFileSync(join(folder, `${file}.js`), code)
 }
 
 it.each([
@@ -56,25 +60,29 @@ it.each([
   },
 )
 
-it('keeps an agent of Vercel’s workflows from a program with guards, and tells of it in others', async () => {
-  const cwd = guarded()
-  // It asks its model and runs its tools by functions of `ai` that no agent of hookspan has.
-  install(cwd, '@ai-sdk/workflow', 'export class WorkflowAgent {}')
-  const program = join(cwd, 'program.mjs')
-  const code = `import { WorkflowAgent } from '@ai-sdk/workflow'\nnew WorkflowAgent()\nconsole.log('made')\n`
-  writeFileSync(program, code)
-  const env = programEnv('http://127.0.0.1:9/v1', 'http://127.0.0.1:9')
+it.each([
+  ['@ai-sdk/workflow', 'index', 'WorkflowAgent'],
+  ['@workflow/ai', 'agent', 'DurableAgent'],
+])(
+  'keeps an agent of Vercel’s workflows from a program with guards, and tells of it in others: %s',
+  async (name, file, agent) => {
+    const cwd = guarded()
+    // It asks its model and runs its tools by functions of `ai` that no agent of hookspan has.
+    install(cwd, name, `export class ${agent} {}`, file)
+    const program = join(cwd, 'program.mjs')
+    const path = file === 'index' ? name : `${name}/${file}`
+    writeFileSync(program, `import { ${agent} } from '${path}'\nnew ${agent}()\nconsole.log('made')\n`)
+    const env = programEnv('http://127.0.0.1:9/v1', 'http://127.0.0.1:9')
 
-  const bare = await registered(program, { env })
-  expect({ code: bare.code, stdout: bare.stdout }, bare.stderr).toEqual({ code: 0, stdout: 'made\n' })
-  expect(bare.stderr).toMatch(
-    /^hookspan: WorkflowAgent of @ai-sdk\/workflow is not attached: hookspan knows/m,
-  )
+    const bare = await registered(program, { env })
+    expect({ code: bare.code, stdout: bare.stdout }, bare.stderr).toEqual({ code: 0, stdout: 'made\n' })
+    expect(bare.stderr).toContain(`hookspan: ${agent} of ${path} is not attached: hookspan knows`)
 
-  const held = await registered(program, { env, cwd })
-  expect({ code: held.code, stdout: held.stdout }, held.stderr).toEqual({ code: 1, stdout: '' })
-  expect(held.stderr).toMatch(/WorkflowAgent of .* Gate "no-wiping" decides of hookspan.config/)
-})
+    const held = await registered(program, { env, cwd })
+    expect({ code: held.code, stdout: held.stdout }, held.stderr).toEqual({ code: 1, stdout: '' })
+    expect(held.stderr).toMatch(new RegExp(`${agent} of .* Gate "no-wiping" decides of hookspan.config`))
+  },
+)
 
 it('keeps an SDK that was loaded before hookspan from a program with guards, and tells of it in others', async () => {
   const model = await startScriptedServer({ respond: () => ({ content: 'done' }) })
