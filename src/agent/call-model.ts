@@ -30,7 +30,7 @@ export interface ModelTurn {
   readonly messages: readonly AgentMessage[]
   readonly content: string
   readonly toolCalls: readonly ModelToolCall[]
-  /** Whether the reply says how many tokens it took. */
+  /** Whether the reply says how many tokens it took, or what it cost. */
   readonly metered: boolean
   /** Why it is not all that there was to say: a refusal, or what cut it. */
   readonly unfinished?: string
@@ -97,7 +97,7 @@ async function collect(
 /** @throws Error when the reply is none. */
 export function readTurn(api: ModelApi, given: unknown, newId: () => string, madeUp: boolean): ModelTurn {
   const { reply, messages } = api.said(given, newId, madeUp)
-  const { response, usage } = api.format.read(reply)
+  const { response, usage, costUsd } = api.format.read(reply)
   const custom = asObjects(messages).filter(({ type }) => type === 'custom_tool_call')
   return {
     messages,
@@ -108,7 +108,7 @@ export function readTurn(api: ModelApi, given: unknown, newId: () => string, mad
       arguments: argumentsText(call),
       ...(custom.some(({ call_id }) => call_id === call.toolCallId) && { custom: true }),
     })),
-    metered: usage !== undefined,
+    metered: (usage ?? costUsd) !== undefined,
     ...defined({ unfinished: unfinished(response) }),
   }
 }

@@ -247,6 +247,7 @@ function start(
     ...(attributes && { attributes }),
     ...(saved && { resume: saved.operation }),
   })
+  coreOf(op).noteCost = spending.addTold
   return op
 }
 

@@ -1,5 +1,6 @@
 import type { PriceOf } from '../dispatcher/index.ts'
 import { HookspanError } from '../internal/errors.ts'
+import { tellsCost } from '../wire/told-cost.ts'
 import type { Agent } from './types.ts'
 
 export { installedPrices } from '../wire/prices.ts'
@@ -7,7 +8,7 @@ export { installedPrices } from '../wire/prices.ts'
 /** @throws HookspanError `INVALID_OPTION` when the agent has a cost limit that nothing can hold. */
 export function assertPriced(agent: Agent, provider: string, prices: PriceOf | undefined): void {
   const { name, model, maxCostUsd } = agent
-  if (maxCostUsd === undefined) return
+  if (maxCostUsd === undefined || tellsCost(provider)) return
   const told = `Agent "${name}" has \`maxCostUsd: ${maxCostUsd}\`, but`
   if (prices === undefined) {
     throw new HookspanError(

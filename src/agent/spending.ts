@@ -66,6 +66,11 @@ export class Spending {
     return costUsd
   }
 
+  /** Counts a call that says what it cost. */
+  readonly addTold = (usage: TokenUsage | undefined, costUsd: number): void => {
+    this.#add(usage, costUsd, '')
+  }
+
   /** Counts a call whose reply does not say what it used. */
   addUnmetered(model: string): void {
     this.#add(undefined, undefined, `model "${model}" did not say how many tokens it used`)

@@ -109,7 +109,7 @@ export interface Agent {
   maxSteps?: number
   /**
    * US dollars, sub-agents included. Checked before each model call: once they are spent, the run ends with reason
-   * `cost_limit`. Needs prices: `priceOf`, or the optional peer `@pydantic/genai-prices`.
+   * `cost_limit`. Needs prices, `priceOf` or the optional peer `@pydantic/genai-prices`, where replies do not say what they cost.
    */
   maxCostUsd?: number
   compaction?: Compaction

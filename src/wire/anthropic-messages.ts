@@ -32,6 +32,7 @@ import {
   type UsageNames,
   writeUsage,
 } from './reading.ts'
+import { costBeside } from './told-cost.ts'
 
 const USAGE: UsageNames = [
   ['inputTokens', 'input_tokens'],
@@ -139,6 +140,7 @@ function read(reply: Loose): LlmReading {
   }
   const stop = asName(reply.stop_reason)
   const usage = countedUsage(reply.usage)
+  const costUsd = costBeside(reply.usage)
   return {
     response: present<LlmResponse>({
       id: asName(reply.id),
@@ -158,7 +160,7 @@ function read(reply: Loose): LlmReading {
         .filter((block) => !SAID.includes(block.type) && !isRun(block) && !isResult(block))
         .map(otherPart),
     }),
-    ...(usage && { usage }),
+    ...defined({ usage, costUsd }),
   }
 }
 

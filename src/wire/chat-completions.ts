@@ -34,6 +34,7 @@ import {
   type UsageNames,
   writeUsage,
 } from './reading.ts'
+import { costBeside } from './told-cost.ts'
 
 const USAGE: UsageNames = [
   ['inputTokens', 'prompt_tokens'],
@@ -131,6 +132,7 @@ function textIn(content: unknown): string | undefined {
 class ChatReading implements LlmReading {
   readonly head: LlmHead
   declare readonly usage?: TokenUsage
+  declare readonly costUsd?: number
   readonly #choices: readonly unknown[]
   #response: LlmResponse | undefined
 
@@ -147,6 +149,8 @@ class ChatReading implements LlmReading {
     // Groq says it beside the last chunk.
     const usage = readUsage(reply.usage ?? asObject(reply.x_groq)?.usage, USAGE)
     if (usage !== undefined) this.usage = usage
+    const costUsd = costBeside(reply.usage)
+    if (costUsd !== undefined) this.costUsd = costUsd
   }
 
   get response(): LlmResponse {

@@ -32,6 +32,7 @@ import {
   type UsageNames,
   writeUsage,
 } from './reading.ts'
+import { costOfModelReply } from './told-cost.ts'
 
 /** Versions 3 and 4 of the specification. */
 const USAGE: UsageNames = [
@@ -141,6 +142,7 @@ function read(reply: Loose): LlmReading {
     reply.usage,
     asCount(asObject(reply.usage)?.outputTokens) === undefined ? USAGE : USAGE_V2,
   )
+  const costUsd = costOfModelReply(reply)
   return {
     response: present<LlmResponse>({
       id: asName(asObject(response)?.id),
@@ -160,7 +162,7 @@ function read(reply: Loose): LlmReading {
         .filter((item) => item.type !== 'text' && item.type !== 'reasoning' && !isToolPart(item))
         .flatMap((item) => part(item) ?? otherPart(item)),
     }),
-    ...(usage && { usage }),
+    ...defined({ usage, costUsd }),
   }
 }
 

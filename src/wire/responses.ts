@@ -6,7 +6,7 @@ import type {
   TokenUsage,
   ToolCallRequest,
 } from '../hooks/values.ts'
-import { isRecord } from '../internal/objects.ts'
+import { defined, isRecord } from '../internal/objects.ts'
 import { interleave, pieces } from './events.ts'
 import type { Collector, HostedTool, WireFormat } from './format.ts'
 import {
@@ -43,6 +43,7 @@ import {
   type UsageNames,
   writeUsage,
 } from './reading.ts'
+import { costBeside } from './told-cost.ts'
 
 const USAGE: UsageNames = [
   ['inputTokens', 'input_tokens'],
@@ -197,6 +198,7 @@ function successOf(failed: boolean, status: unknown): { success?: boolean } {
 class ResponseReading implements LlmReading {
   readonly head: LlmHead
   declare readonly usage?: TokenUsage
+  declare readonly costUsd?: number
   readonly #reply: Loose
   #response: LlmResponse | undefined
 
@@ -205,6 +207,8 @@ class ResponseReading implements LlmReading {
     this.head = headOf(reply, calls)
     const usage = readUsage(reply.usage, USAGE)
     if (usage !== undefined) this.usage = usage
+    const costUsd = costBeside(reply.usage)
+    if (costUsd !== undefined) this.costUsd = costUsd
   }
 
   get response(): LlmResponse {
@@ -254,6 +258,7 @@ function readWhole(reply: Loose): LlmReading {
     } else parts.push(otherPart(item))
   }
   const usage = readUsage(reply.usage, USAGE)
+  const costUsd = costBeside(reply.usage)
   return {
     response: present<LlmResponse>({
       ...headOf(reply, toolCalls.length > 0),
@@ -264,7 +269,7 @@ function readWhole(reply: Loose): LlmReading {
       providerToolCalls: runs,
       parts,
     }),
-    ...(usage && { usage }),
+    ...defined({ usage, costUsd }),
   }
 }
 

@@ -11,6 +11,7 @@ import {
   readUsage,
   type UsageNames,
 } from '../../wire/reading.ts'
+import { costBeside } from '../../wire/told-cost.ts'
 import type { LcMessage, LcMessages } from './lang-chain.ts'
 
 const ROLES: Readonly<Record<string, string>> = { human: 'user', ai: 'assistant', generic: 'user' }
@@ -85,7 +86,7 @@ export function readReply(reply: unknown): LlmReading {
         ? undefined
         : tool_calls.map(({ id: toolCallId = '', name, args }) => ({ toolCallId, apiName: name, args })),
   }) as LlmResponse
-  return defined({ response, usage: readUsage(usage, USAGE) })
+  return defined({ response, usage: readUsage(usage, USAGE), costUsd: costBeside(about.usage) })
 }
 
 const USAGE: UsageNames = [

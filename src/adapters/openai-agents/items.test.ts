@@ -92,3 +92,14 @@ describe('changedReply', () => {
     expect(changed({ toolCalls: [] }).output.map(({ type }) => type)).toEqual(['reasoning', 'message'])
   })
 })
+
+it('tells what the provider says that a reply cost', () => {
+  const usage = { prompt_tokens: 1, completion_tokens: 2, cost: 0.5, is_byok: false }
+  const given = {
+    output: [],
+    usage: { inputTokens: 1, outputTokens: 2 },
+    responseId: 'r',
+    providerData: { usage },
+  }
+  expect(readResponse(given)).toMatchObject({ usage: { inputTokens: 1, outputTokens: 2 }, costUsd: 0.5 })
+})

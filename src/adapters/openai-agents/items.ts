@@ -4,6 +4,7 @@ import type { WireFormat } from '../../wire/format.ts'
 import {
   asList,
   asName,
+  asObject,
   asObjects,
   asText,
   type LlmReading,
@@ -182,7 +183,7 @@ export function responseToWire({ output, usage, responseId, providerData }: Mode
     status: asText(providerData?.status) ?? 'completed',
     model,
     output: asList(output).flatMap((item) => (isRecord(item) ? [toWire(item)] : [])),
-    usage: usageToWire(usage),
+    usage: usageToWire(usage, providerData?.usage),
   })
 }
 
@@ -192,10 +193,12 @@ function modelBehind(output: unknown): string | undefined {
   return /^[^:]+:(.+)$/.exec(asText(first?.model) ?? '')?.[1]
 }
 
-function usageToWire(usage: unknown): Loose | undefined {
+/** The SDK's counts, and the cost that a provider may say beside its own. */
+function usageToWire(usage: unknown, raw: unknown): Loose | undefined {
   if (!isRecord(usage)) return undefined
   const { inputTokens, outputTokens, inputTokensDetails, outputTokensDetails } = usage
   return present({
+    ...asObject(raw),
     input_tokens: inputTokens,
     output_tokens: outputTokens,
     input_tokens_details: detail(inputTokensDetails),

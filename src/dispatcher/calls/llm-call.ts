@@ -10,7 +10,7 @@ import { holdStream } from '../../wire/hold-stream.ts'
 import type { LlmReading } from '../../wire/reading.ts'
 import { isStream, type StreamEnd, watchStream } from '../../wire/watch-stream.ts'
 import type { DecidedPlace } from '../run/decided-place.ts'
-import { noteScriptedReply } from '../run/live-calls.ts'
+import { noteReply } from '../run/live-calls.ts'
 import type { CallSite, OperationCore } from '../run/operation-core.ts'
 import { invalidCall } from '../run/operation-init.ts'
 import { admission } from './admission.ts'
@@ -90,7 +90,7 @@ export class LlmCallRun<R> extends ToldLlmCall<R> {
       const { traceparent } = this.traced
       const gated = core.enforcesAt('afterLlmCall')
       const asked = this.enter(() => fn(this.request, { signal, traceparent, gated }))
-      noteScriptedReply(this.mark, asked)
+      noteReply(this.mark, asked)
       const reply = await (signal === undefined ? asked : untilAborted(Promise.resolve(asked), signal))
       return await this.settle(reply)
     } catch (error) {

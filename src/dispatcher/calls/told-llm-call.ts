@@ -6,7 +6,7 @@ import type { LlmHead, LlmReading } from '../../wire/reading.ts'
 import type { Activity, LlmEnd } from '../plugins/instrument.ts'
 import { Bracket } from '../run/bracket.ts'
 import type { CurrentPlace } from '../run/current.ts'
-import { type ModelCallMark, noteScripted, runModelCall } from '../run/live-calls.ts'
+import { type ModelCallMark, noteHead, runModelCall } from '../run/live-calls.ts'
 import type { CallSite, OperationCore } from '../run/operation-core.ts'
 import { countable, isAmount } from '../run/usage.ts'
 import type { LlmCallInit } from './llm-call-init.ts'
@@ -60,7 +60,7 @@ export abstract class ToldLlmCall<R> extends Bracket<LlmEnd, CallSite> {
 
   /** What was answered, for what its headers say of who answered. */
   noteResponse(response: unknown): void {
-    noteScripted(this.mark, response)
+    noteHead(this.mark, response)
   }
 
   /** What was read of a stream counts, and so does an answer that its caller reads for itself. */
@@ -93,7 +93,7 @@ export abstract class ToldLlmCall<R> extends Bracket<LlmEnd, CallSite> {
     const { core } = this
     const { usage, costUsd: given } = this.#counted(this.spent ?? reading)
     const { model = this.init.model } = reading.head ?? reading.response
-    const costUsd = given ?? core.priceOf(this.provider, model, usage)
+    const costUsd = core.costOf(this.provider, model, usage, given)
     const scripted = this.#scripted()
     core.addLlm(usage, costUsd, !scripted && this.#untold(usage))
     this.site.noteLlm?.(reading, usage, costUsd)
@@ -118,7 +118,8 @@ export abstract class ToldLlmCall<R> extends Bracket<LlmEnd, CallSite> {
     const partial = this.readSoFar()
     const { usage, costUsd } = this.#counted(this.spent ?? partial ?? { response: {} })
     const mocked = this.#scripted(error) && { mocked: true }
-    core.addLlm(usage, costUsd ?? core.priceOf(this.provider, this.init.model, usage))
+    const cost = core.costOf(this.provider, this.init.model, usage, costUsd)
+    core.addLlm(usage, cost)
     const came = {
       ...mocked,
       ...(partial && { response: partial.response, ...(partial.usage && usage && { usage }) }),
@@ -139,12 +140,13 @@ export abstract class ToldLlmCall<R> extends Bracket<LlmEnd, CallSite> {
       error,
       request: this.request,
       ...came,
+      ...(cost !== undefined && { costUsd: cost }),
       ...(chunkGapsMs.length > 0 && { chunkGapsMs }),
     }
   }
 
   /** As sums can take it. What is no amount counts as not said, which a budget takes for too much. */
-  #counted({ usage, costUsd }: LlmReading): Pick<LlmReading, 'usage' | 'costUsd'> {
+  #counted({ usage, costUsd = this.mark.costUsd }: LlmReading): Pick<LlmReading, 'usage' | 'costUsd'> {
     const counted = countable(usage)
     if ((usage ?? undefined) !== undefined && counted === undefined) this.#uncountable('usage', TOKENS, usage)
     if (isAmount(costUsd)) return defined({ usage: counted, costUsd })
@@ -165,7 +167,7 @@ export abstract class ToldLlmCall<R> extends Bracket<LlmEnd, CallSite> {
   }
 
   #scripted(error?: unknown): boolean {
-    noteScripted(this.mark, error)
+    noteHead(this.mark, error)
     if (this.mark.scripted) this.traced.annotate({ kind: 'mock', source: 'scripted' })
     return this.mark.scripted
   }

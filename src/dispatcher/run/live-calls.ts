@@ -4,6 +4,7 @@ import { carried } from '../../internal/carrier.ts'
 import { assertBody } from '../../internal/expect.ts'
 import { readFields } from '../../internal/objects.ts'
 import type { LlmReading } from '../../wire/reading.ts'
+import { costInHeaders } from '../../wire/told-cost.ts'
 
 /** Asked before a real tool runs; throws to refuse it. */
 export type ToolGuard = (call: GuardedCall) => void
@@ -31,6 +32,8 @@ export function assertToolMayRun(call: GuardedCall): void {
 export interface ModelCallMark {
   readonly model: string
   scripted: boolean
+  /** What the head of the answer says that it cost. */
+  costUsd?: number | undefined
   /** The caller has the model's answer and reads it for itself: a run that ends now does not cut the call off. */
   answered?: LlmReading
 }
@@ -59,27 +62,28 @@ export function runOutsideModelCall<T>(fn: () => T): T {
 /** Sent with every answer of a scripted server, so that a call over HTTP is known as scripted, too. */
 export const SCRIPTED_HEADER = 'x-hookspan-scripted'
 
-/** Looks at a response, or at an error that holds the headers of one. */
-export function noteScripted(mark: ModelCallMark | undefined, response: unknown): void {
+/** Looks at the head of a response, or of an error that holds the headers of one. */
+export function noteHead(mark: ModelCallMark | undefined, response: unknown): void {
   if (mark === undefined) return
   const { headers } = readFields(response, ['headers'])
   const { get } = readFields(headers, ['get'])
   if (typeof get !== 'function') return
   try {
     if (get.call(headers, SCRIPTED_HEADER) !== null) mark.scripted = true
+    mark.costUsd ??= costInHeaders(headers)
   } catch {
     // No headers of ours.
   }
 }
 
 /** The same for a client's promise that can give its response beside what it reads from it, as openai's can. */
-export function noteScriptedReply(mark: ModelCallMark, reply: unknown): void {
+export function noteReply(mark: ModelCallMark, reply: unknown): void {
   if (typeof reply !== 'object' || reply === null || !('asResponse' in reply)) return
   const { asResponse } = reply
   if (typeof asResponse !== 'function') return
   try {
     Promise.resolve(asResponse.call(reply)).then(
-      (response) => noteScripted(mark, response),
+      (response) => noteHead(mark, response),
       () => {},
     )
   } catch {

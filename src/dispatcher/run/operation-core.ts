@@ -111,6 +111,8 @@ export class OperationCore {
   inside: Inside | undefined
   /** Of a run that is saved on its way: keeps that a tool is at work. */
   keepAtWork: (() => Promise<void>) | undefined
+  /** Of a run that counts what it pays: told of a call that says what it cost, whose price nobody is asked for. */
+  noteCost: ((usage: TokenUsage | undefined, costUsd: number) => void) | undefined
   /** How often it was parked before. */
   parks: number | undefined
   steps = 0
@@ -364,7 +366,17 @@ export class OperationCore {
     this.costUsd = addOptional(this.costUsd, costUsd)
   }
 
-  priceOf(provider: string, model: string, usage: TokenUsage | undefined): number | undefined {
+  /** @param told what the call itself says that it cost. */
+  costOf(
+    provider: string,
+    model: string,
+    usage: TokenUsage | undefined,
+    told: number | undefined,
+  ): number | undefined {
+    if (told !== undefined) {
+      this.noteCost?.(usage, told)
+      return told
+    }
     const price = this.init.priceOf ?? this.host.priceOf
     if (price === undefined || usage === undefined) return undefined
     try {
