@@ -220,6 +220,55 @@ describe('a plugin before ours', () => {
   })
 })
 
+describe('a workflow that is the whole run', () => {
+  const failing = (error: Error) =>
+    new Workflow({
+      name: 'failing',
+      dynamicEntry: async () => {
+        throw error
+      },
+    })
+  const ask = async (agent: Untyped, others: object[] = [], leavesAt = Number.POSITIVE_INFINITY) => {
+    const dispatcher = new HookDispatcher()
+    const events = eventsOf(dispatcher)
+    const plugins = [...others, hookspanPlugin({ dispatcher, agentName: 'cleaner' })]
+    const runner = new InMemoryRunner({ agent, appName: 'test', plugins })
+    const { id: sessionId } = await runner.sessionService.createSession({ appName: 'test', userId: 'u' })
+    const newMessage = { role: 'user', parts: [{ text: '{"what":"all"}' }] }
+    let seen = 0
+    const reading = (async () => {
+      for await (const _event of runner.runAsync({ userId: 'u', sessionId, newMessage }))
+        if (++seen === leavesAt) break
+    })()
+    const thrown = await reading.then(
+      () => undefined,
+      (error: Error) => error.message,
+    )
+    await dispatcher.drain()
+    return { thrown, ends: findAll(events, 'onComplete').map(({ reason }) => reason), events }
+  }
+
+  it('fails with its node', async () => {
+    const { thrown, ends, events } = await ask(failing(new Error('no brush')))
+    expect(thrown).toContain('no brush')
+    expect(ends).toEqual(['error'])
+    expect(findAll(events, 'onError')[0]?.error).toMatchObject({ message: 'no brush' })
+  })
+
+  it('fails with the plugin that refuses it before ours', async () => {
+    const refusing = Object.assign(new BasePlugin('refusing'), {
+      beforeNodeCallback: () => Promise.reject(new Error('not today')),
+    })
+    expect((await ask(wiping().workflow(), [refusing])).ends).toEqual(['error'])
+  })
+
+  it.each([1, 2])('ends where its reader leaves at event %i', async (leavesAt) => {
+    const { thrown, ends } = await ask(WAYS['a node, and a tool of an agent']?.(wiping()), [], leavesAt)
+    expect(thrown).toBeUndefined()
+    expect(ends).toEqual(['done'])
+  })
+})
+
 it('agents that ask side by side begin one step', async () => {
   const tree = activityTree()
   const dispatcher = new HookDispatcher()

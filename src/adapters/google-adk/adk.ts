@@ -27,6 +27,19 @@ export interface AdkPluginManager {
   getPlugin(name: string): unknown
   registerPlugin(plugin: object): void
   runBeforeRunCallback?(asked: { invocationContext: AdkInvocation }): Promise<AdkContent | undefined>
+  runBeforeNodeCallback?(asked: { nodeContext: AdkNode }): Promise<unknown>
+}
+
+/** Where a node of a workflow runs. */
+export interface AdkNode {
+  readonly invocationContext: AdkInvocation
+  readonly channel?: AdkChannel
+}
+
+/** What the events of a workflow go through. Closed once by the workflow and once by who reads them, or failed by the workflow. */
+export interface AdkChannel {
+  close(): void
+  fail(error: unknown): void
 }
 
 export interface AdkSessionService {

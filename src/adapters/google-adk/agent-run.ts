@@ -1,7 +1,8 @@
 import { defined } from '../../internal/objects.ts'
 import { asName, type Loose } from '../../wire/reading.ts'
+import { replace } from '../replace.ts'
 import { ObservedRun, type RunHost, whenAborted } from '../sdk-run/observed-run.ts'
-import { type AdkInvocation, textOf } from './adk.ts'
+import { type AdkChannel, type AdkInvocation, textOf } from './adk.ts'
 
 /** One run of a runner. */
 export class AgentRun {
@@ -17,10 +18,14 @@ export class AgentRun {
   /** The calls that a model has asked for last. */
   asked: readonly Loose[] = []
   #isAtWork = false
+  /** The SDK was given a workflow, and tells its end only where it went well and was read to the end. */
+  readonly #isWorkflow: boolean
+  #channel: AdkChannel | undefined
 
   constructor(host: RunHost, agentName: string | undefined, context: AdkInvocation) {
     const { agent, userContent, abortSignal: signal } = context
     const { parts = [] } = userContent ?? {}
+    this.#isWorkflow = agent === undefined
     const isText = parts.length > 0 && parts.every(({ text }) => typeof text === 'string')
     const input = isText ? textOf(userContent) : userContent && [userContent]
     this.run = new ObservedRun(host, defined({ agentName: agentName ?? agent?.name, input, signal }))
@@ -32,6 +37,23 @@ export class AgentRun {
   set isAtWork(isAtWork: boolean) {
     this.#isAtWork = isAtWork
     if (this.run.signal?.aborted) this.#endAborted()
+  }
+
+  /** The first node of a workflow is the whole of it: the run ends with it, once nobody reads it any more. */
+  endWith(channel: AdkChannel | undefined): void {
+    if (!this.#isWorkflow || this.#channel !== undefined || channel === undefined) return
+    this.#channel = channel
+    const { close, fail } = channel
+    let closed = 0
+    replace(channel, 'close', () => {
+      close.call(channel)
+      closed++
+      if (closed === 2) void this.left()
+    })
+    replace(channel, 'fail', (error: unknown) => {
+      fail.call(channel, error)
+      void this.run.fail(error)
+    })
   }
 
   #endAborted(): void {

@@ -140,6 +140,7 @@ class AdkPlugin {
       if (context.agent !== undefined) context.agent = this.#live(context.agent)
       return undefined
     }
+    this.#watch(context.pluginManager)
     const agent = known ?? (await this.#startLate(context))
     agent.hasBegun = true
     if (context.agent !== undefined) context.agent = this.#observed(context.agent, () => agent)
@@ -163,7 +164,7 @@ class AdkPlugin {
     throw refusal
   }
 
-  /** Where a plugin before this one answers the run, or fails, the SDK tells no end. */
+  /** Where a plugin before this one answers the run, or fails, the SDK tells no end, nor where a workflow is the run. */
   #watch(manager: AdkInvocation['pluginManager']): void {
     const own = manager?.runBeforeRunCallback
     if (manager === undefined || own === undefined || this.#patches.has(manager)) return
@@ -181,6 +182,13 @@ class AdkPlugin {
         throw error
       }
     })
+    const ownNode = manager.runBeforeNodeCallback
+    if (ownNode === undefined || isLocked(manager, 'runBeforeNodeCallback')) return
+    this.#patches.replace(manager, 'runBeforeNodeCallback', (asked) => {
+      const { invocationContext, channel } = asked.nodeContext
+      this.runOf(invocationContext)?.endWith(channel)
+      return ownNode.call(manager, asked)
+    })
   }
 
   #forget(invocationId: string): AgentRun | undefined {
@@ -189,7 +197,7 @@ class AdkPlugin {
     return agent
   }
 
-  /** Where the runner was given no agent, but a workflow: it tells its end here alone. */
+  /** Where the runner was given no agent, but a workflow: it tells here that it went well. */
   readonly afterRunCallback = async ({
     invocationContext: { invocationId },
   }: {
