@@ -37,18 +37,21 @@ export function hearSignals(listener: (signal: NodeJS.Signals) => void): () => v
   }
 }
 
-/** Whether it is for somebody else to end the process. */
+/** Whether it is for somebody else to end the process, or for nobody. */
 export function isHeardByOthers(signal: NodeJS.Signals): boolean {
+  // The first process of a container: the system drops what would end it and is heard by nobody.
+  if (process.pid === 1 && !isEndedByAgents(signal)) return true
   return process.listenerCount(signal) - ownListeners() > politeListeners(signal)
 }
 
-/** As the signal would have, without handlers. Windows can send itself no SIGBREAK and no SIGHUP. */
+/** As the signal would have, without handlers. Windows can send itself no SIGBREAK and no SIGHUP, process 1 none at all. */
 export function endBy(signal: NodeJS.Signals): void {
   try {
-    process.kill(process.pid, signal)
+    if (process.pid !== 1) return void process.kill(process.pid, signal)
   } catch {
-    process.exit(128 + (constants.signals[signal] ?? 0))
+    // As the system tells it.
   }
+  process.exit(128 + (constants.signals[signal] ?? 0))
 }
 
 /**
@@ -56,8 +59,11 @@ export function endBy(signal: NodeJS.Signals): void {
  * other, and Ctrl-C would do nothing.
  */
 function politeListeners(signal: NodeJS.Signals): number {
-  const byAgents = isOpenAIAgentsHere() && (signal === 'SIGINT' || signal === 'SIGTERM')
-  return signalExits() + (byAgents ? 1 : 0)
+  return signalExits() + (isEndedByAgents(signal) ? 1 : 0)
+}
+
+function isEndedByAgents(signal: NodeJS.Signals): boolean {
+  return isOpenAIAgentsHere() && (signal === 'SIGINT' || signal === 'SIGTERM')
 }
 
 interface GuardCount {

@@ -18,6 +18,9 @@ const gc: () => void = runInNewContext('gc')
 
 type Collector = Awaited<ReturnType<typeof startCollector>>
 
+const CONTAINER = ['unshare', '--pid', '--fork', '--kill-child']
+const mayUnsharePids = spawnSync('unshare', [...CONTAINER.slice(1), 'true']).status === 0
+
 const FAST = { delayMs: 20, requestTimeoutMs: 300 }
 /** Whoever waits for one of these waits longer than a test may take. */
 const LONG = { delayMs: 600_000, requestTimeoutMs: 600_000 }
@@ -320,9 +323,12 @@ describe('a process that ends', () => {
     rmSync(folder, { recursive: true, force: true })
   })
 
-  async function startChild(...args: string[]) {
+  const startChild = (...args: string[]) => startBy([], ...args)
+
+  async function startBy(wrapper: string[], ...args: string[]) {
     const script = fileURLToPath(new URL('processes/run-and-wait.ts', import.meta.url))
-    child = spawn(process.execPath, [script, ...args], { stdio: ['ignore', 'pipe', 'pipe'] })
+    const [command = '', ...rest] = [...wrapper, process.execPath, script, ...args]
+    child = spawn(command, rest, { stdio: ['ignore', 'pipe', 'pipe'] })
     stderr = ''
     child.stderr?.on('data', (chunk) => {
       stderr += chunk
@@ -354,6 +360,18 @@ describe('a process that ends', () => {
       const run = collector.spans.find((span) => span.name === 'invoke_agent victim')
       expect(run?.attributes['hookspan.operation.reason']).toBe('interrupted')
       expect(collector.names()).toContain('execute_tool endless')
+    },
+  )
+
+  it.runIf(mayUnsharePids)(
+    'goes on as process 1 of a container, which no signal ends that it does not hear',
+    async () => {
+      const process = await startBy(CONTAINER, collector.url, '-', 'first')
+      const [code, by] = await once(process, 'close')
+      expect([code, by]).toEqual([0, null])
+      expect(collector.names()).toContain('execute_tool after')
+      const run = collector.spans.find((span) => span.name === 'invoke_agent victim')
+      expect(run?.attributes['hookspan.operation.reason']).toBe('done')
     },
   )
 

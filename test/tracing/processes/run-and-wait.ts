@@ -30,9 +30,15 @@ const open = op.step((step) =>
         throw new Error('nobody catches this')
       })
     }
-    await new Promise((resolve) => setTimeout(resolve, 60_000))
+    if (how === 'first' && process.pid === 1) process.kill(1, 'SIGTERM')
+    await new Promise((resolve) => setTimeout(resolve, how === 'first' ? 500 : 60_000))
   }),
 )
+if (how === 'first') {
+  await open
+  await op.step((step) => step.toolCall({ apiName: 'after', args: {} }, () => 'ok'))
+  await op.complete()
+}
 if (how === 'end') {
   await open
   await op.complete()
