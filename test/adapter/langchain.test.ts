@@ -289,6 +289,70 @@ describe('interrupts', () => {
     }
   })
 
+  it.each([
+    ['a tool asks', () => interrupt('which one?')],
+    ['a gate asks', undefined],
+  ])(
+    'what begins on the thread where %s is another run, and interrupts the one that waits',
+    async (_, asks) => {
+      const approvals = createApprovals({ store: memoryStore(), mode: 'park' })
+      const { dispatcher, events } = dispatcherWith(...(asks ? [] : [requireHuman({ match: 'search' })]))
+      dispatcher.use(approvals)
+      const { search } = searchTool(asks)
+      const model = fakeModel().respondWithTools(calls('search')).respond(new AIMessage('done'))
+      const middleware = [hookspanMiddleware({ dispatcher })]
+      const agent = createAgent({ model, tools: [search], middleware, checkpointer: new MemorySaver() })
+      const config = { configurable: { thread_id: 'one' } }
+      const gates = [{ id: 'own', point: 'onStart' as const, decide: () => undefined }]
+      await runWith({ gates }, () => agent.invoke(hi(), config))
+      await agent.invoke({ messages: [{ role: 'user', content: 'Never mind.' }] }, config)
+      await dispatcher.drain()
+      const ids = findAll(events, 'onStart').map(({ operationId }) => operationId)
+      expect(ids).toHaveLength(2)
+      const ended = findAll(events, 'onComplete').map(({ operationId, reason }) => [operationId, reason])
+      expect(ended.toSorted()).toEqual(
+        [
+          [ids[0], 'interrupted'],
+          [ids[1], 'done'],
+        ].toSorted(),
+      )
+      expect(await approvals.list({ status: 'pending' })).toEqual([])
+    },
+  )
+
+  it('a run that went on elsewhere is not ended where it waited, once its thread is here again', async () => {
+    const approvals = createApprovals({ store: memoryStore(), mode: 'park' })
+    const { search } = searchTool()
+    const checkpointer = new MemorySaver()
+    const config = { configurable: { thread_id: 'one' } }
+    const process = () => {
+      const { dispatcher, events } = dispatcherWith(requireHuman({ match: 'search' }))
+      dispatcher.use(approvals)
+      const model = fakeModel()
+      const middleware = [hookspanMiddleware({ dispatcher })]
+      return {
+        model,
+        events,
+        dispatcher,
+        agent: createAgent({ model, tools: [search], middleware, checkpointer }),
+      }
+    }
+    const here = process()
+    here.model.respondWithTools(calls('search')).respond(new AIMessage('again'))
+    const { __interrupt__: asked } = (await here.agent.invoke(hi(), config)) as unknown as {
+      __interrupt__: { value: unknown }[]
+    }
+    const [record] = await approvals.list({ status: 'pending' })
+    const { id = '', argsDigest = '' } = record?.request ?? {}
+    await approvals.respond(id, { decision: 'approve', approver: 'ann', argsDigest })
+    const elsewhere = process()
+    elsewhere.model.respond(new AIMessage('done'))
+    await elsewhere.agent.invoke(new Command({ resume: asked[0]?.value }), config)
+    await here.agent.invoke({ messages: [{ role: 'user', content: 'And now?' }] }, config)
+    await here.dispatcher.drain()
+    expect(findAll(here.events, 'onComplete').map(({ reason }) => reason)).toEqual(['done'])
+  })
+
   it("a tool's own questions are answered one after the other, in one run", async () => {
     const { dispatcher, events } = dispatcherWith()
     const { search } = searchTool(() => `${interrupt('which one?')} and ${interrupt('sure?')}`)

@@ -219,6 +219,16 @@ export function goesOnWith(state: LcState, { openStep }: ParkedOperation): boole
   )
 }
 
+/** Nobody has gone on with it elsewhere, where it may have ended long since: its calls have no results. */
+export function stillWaits(state: LcState, { openStep }: ParkedOperation): boolean {
+  const { messages = [] } = state
+  const calls = callsIn(state).map(({ id }) => id)
+  const asked = openStep?.last?.toolCalls?.map(({ toolCallId }) => toolCallId) ?? []
+  const last = messages.findLastIndex(({ tool_calls = [] }) => tool_calls.length > 0)
+  const answered = messages.slice(last + 1).map(({ tool_call_id }) => tool_call_id)
+  return asked.some((id) => calls.includes(id) && !answered.includes(id))
+}
+
 function callsIn({ messages = [] }: LcState): readonly LcToolCall[] {
   return messages.findLast(({ tool_calls = [] }) => tool_calls.length > 0)?.tool_calls ?? []
 }

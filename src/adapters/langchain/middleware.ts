@@ -7,13 +7,13 @@ import { a, type Fields } from '../../internal/expect.ts'
 import { defined } from '../../internal/objects.ts'
 import { warnOfVersion } from '../peer-range.ts'
 import { runWith, takeRunInit } from '../sdk-run/run-with.ts'
-import { AgentRun, goesOnWith, resumedWith, signalOf } from './agent-run.ts'
+import { AgentRun, goesOnWith, resumedWith, signalOf, stillWaits } from './agent-run.ts'
 import { LANGCHAIN_CAPABILITIES } from './capabilities.ts'
 import { outsideOfGraph } from './graph-place.ts'
 import type { LcHandler, LcModelRequest, LcRuntime, LcState, LcToolRequest } from './lang-chain.ts'
 import { plainMessages, textOf } from './messages.ts'
 import { callModel } from './model-call.ts'
-import { keep, MAX_THREADS, OURS, toldGraph } from './told-graphs.ts'
+import { interrupt, keep, MAX_THREADS, OURS, toldGraph } from './told-graphs.ts'
 import { callTool } from './tool-call.ts'
 
 export interface HookspanMiddlewareOptions {
@@ -87,7 +87,8 @@ class Runs {
     return runtime.writer && this.#runs.get(runtime.writer)?.get(graphOf(runtime))
   }
 
-  #start(runtime: LcRuntime, { messages = [] }: LcState): AgentRun {
+  #start(runtime: LcRuntime, state: LcState): AgentRun {
+    const { messages = [] } = state
     const { dispatcher, agentName } = this.#options
     const [only] = messages
     const input = messages.length === 1 && only !== undefined ? textOf(only) : plainMessages(messages)
@@ -95,7 +96,15 @@ class Runs {
     const above = toldGraph(dispatcher, runtime)?.above
     const said = { input, ...defined({ agentName, signal }) }
     const run = outsideOfGraph(() => new AgentRun({ dispatcher, adapter: ADAPTER }, said, above))
+    this.#leaveParked(runtime, state, run)
     return this.#remember(runtime, run)
+  }
+
+  /** What goes on with the thread is another run than the one that waited on it. */
+  #leaveParked(runtime: LcRuntime, state: LcState, { run }: AgentRun): void {
+    const parked = this.#parked.get(threadOf(runtime) ?? '')
+    if (parked === undefined || parked.operationId === run.resumed?.operationId) return
+    if (stillWaits(state, parked)) outsideOfGraph(() => interrupt(this.#options.dispatcher, ADAPTER, parked))
   }
 
   #remember(runtime: LcRuntime, run: AgentRun): AgentRun {

@@ -1,10 +1,12 @@
 import type { HookDispatcher, ParkedOperation } from '../../dispatcher/index.ts'
+import type { AdapterInfo } from '../../dispatcher/run/capabilities.ts'
 import { type CurrentPlace, currentPlace } from '../../dispatcher/run/current.ts'
 import { defined } from '../../internal/objects.ts'
 import type { SafeModelCall } from '../safe/model-call.ts'
-import type { SafeOperation } from '../safe/operation.ts'
+import { type SafeOperation, startOperation } from '../safe/operation.ts'
 import type { SafeToolCall } from '../safe/tool-call.ts'
 import { isStepLimit } from '../sdk-run/loop-limits.ts'
+import { warnOfFailure } from '../warn-once.ts'
 import type { LcRuntime } from './lang-chain.ts'
 
 /** The name of our middleware, which its nodes have. */
@@ -121,6 +123,18 @@ export function keep(parked: Map<string, ParkedOperation>, thread: string, run: 
   const [oldest] = parked.size >= MAX_THREADS ? parked.keys() : []
   if (oldest !== undefined) parked.delete(oldest)
   parked.set(thread, run)
+}
+
+/** Its thread goes on with something else: nobody comes back to what waited on it. */
+export function interrupt(dispatcher: HookDispatcher, adapter: AdapterInfo, parked: ParkedOperation): void {
+  const failed = (error: unknown) => warnOfFailure('a run that waited could not be ended', error)
+  try {
+    // Nothing more is done in it that its own gates, which nobody gives again, could decide on.
+    const left = startOperation(dispatcher, { adapter, resume: { ...parked, gateIds: [] } })
+    left.complete({ reason: 'interrupted' }).catch(failed)
+  } catch (error) {
+    failed(error)
+  }
 }
 
 /** By dispatcher: what several handlers are told of is told once. */

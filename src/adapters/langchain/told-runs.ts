@@ -1,5 +1,5 @@
 import { RunSuspended } from '../../dispatcher/calls/suspended.ts'
-import type { HookDispatcher, ParkedOperation } from '../../dispatcher/index.ts'
+import type { HookDispatcher } from '../../dispatcher/index.ts'
 import type { AdapterInfo } from '../../dispatcher/run/capabilities.ts'
 import { currentPlace } from '../../dispatcher/run/current.ts'
 import { jsonIn } from '../../internal/json.ts'
@@ -12,7 +12,7 @@ import { LANGGRAPH_CAPABILITIES } from './capabilities.ts'
 import { isInterrupt, isToolMessage, type LcMessage } from './lang-chain.ts'
 import { plainMessages, readReply } from './messages.ts'
 import { providerNamed } from './providers.ts'
-import { type Going, goingOf, isTop, OURS, operationOf, type Root } from './told-graphs.ts'
+import { type Going, goingOf, interrupt, isTop, OURS, operationOf, type Root } from './told-graphs.ts'
 
 const ADAPTER: AdapterInfo = { name: 'langgraph', capabilities: LANGGRAPH_CAPABILITIES }
 
@@ -39,18 +39,11 @@ export class ToldRuns {
     const start = () => {
       const waited = thread === undefined ? undefined : this.#going.takeParked(thread)
       const resume = goesOn(input) ? waited : undefined
-      // The thread goes on with something else: nobody comes back to what waited on it.
-      if (waited !== resume) this.#interrupt(waited)
+      if (waited !== undefined && waited !== resume) interrupt(this.#dispatcher, ADAPTER, waited)
       const init = resume === undefined ? { input: inputOf(input) } : { resume }
       return startOperation(this.#dispatcher, { adapter: ADAPTER, ...defined({ agentName, ...init }) })
     }
     return this.#going.below(runId, parentRunId, start)
-  }
-
-  #interrupt(resume: ParkedOperation | undefined): void {
-    if (resume === undefined) return
-    const left = startOperation(this.#dispatcher, { adapter: ADAPTER, resume })
-    left.complete({ reason: 'interrupted' }).catch(() => {})
   }
 
   readonly chainStart = (
