@@ -130,6 +130,38 @@ describe('hookspan init, where it cannot be certain', () => {
 })
 
 describe('hookspan init, in odd places', () => {
+  it.each([
+    // Nuxt and Nitro, Astro, Next.js, Vercel
+    ['server/api/chat.ts', 'server/hookspan.setup.ts'],
+    ['src/pages/api/chat.ts', 'src/hookspan.setup.ts'],
+    ['pages/api/chat.ts', 'hookspan.setup.ts'],
+    ['app/api/chat/route.ts', 'app/hookspan.setup.ts'],
+    ['api/chat.ts', 'hookspan.setup.ts'],
+    ['src/chat.ts', 'src/hookspan.setup.ts'],
+  ])('writes no file where each file is a route: beside %s it is %s', async (source, setup) => {
+    const folder = project({ 'package.json': OPENAI, [source]: CLIENT })
+    expect((await init(folder, '--yes')).code).toBe(0)
+    expect(existsSync(join(folder, setup))).toBe(true)
+  })
+
+  it.each([
+    // NestJS, SvelteKit
+    ["include: ['**/*.spec.ts'], coverage: { include: ['src/**'] }", 'test/hookspan.spec.ts'],
+    ["exclude: ['a.test.ts'], include: ['src/**/*.{test,spec}.{js,ts}']", 'src/hookspan.test.ts'],
+    ["include: ['./test/**/*.?(c|m)[jt]s?(x)']", 'test/hookspan.test.mts'],
+    ["include: [...mine, 'checks/*.test.ts']", 'test/hookspan.test.mts'],
+    ['', 'test/hookspan.test.mts'],
+  ])('writes its test where vitest looks: test: { %s }', async (options, test) => {
+    const folder = project({
+      'package.json': OPENAI,
+      'src/chat.ts': CLIENT,
+      'vite.config.ts': `export default { test: { ${options} } }`,
+    })
+    expect((await init(folder, '--yes')).stdout).toContain(`npx vitest run ${test}\n`)
+    expect(existsSync(join(folder, test))).toBe(true)
+    expect((await init(folder, '--yes')).stdout).toContain('Nothing to do')
+  })
+
   const refused = async (folder: string, why: string | RegExp) => {
     const before = readdirSync(folder)
     const { code, stdout, stderr } = await init(folder, '--yes')

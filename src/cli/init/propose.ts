@@ -1,4 +1,4 @@
-import { existsSync, readFileSync } from 'node:fs'
+import { readFileSync } from 'node:fs'
 import { extname, join } from 'node:path'
 import { findInstalled } from '../../internal/version-range.ts'
 import { UsageError } from '../failure.ts'
@@ -11,6 +11,7 @@ import { parseSource, type Source } from './parse.ts'
 import { isInstalled, type Project, sourceFiles } from './project.ts'
 import { type Rewritten, rewrite } from './rewrite.ts'
 import { setupPath, writtenAs } from './setup-place.ts'
+import { testPlace } from './test-place.ts'
 import { WAYS } from './ways.ts'
 
 export interface Change {
@@ -187,11 +188,9 @@ function firstTest(
   setup: string | undefined,
 ): { test?: { file: string; text?: string }; note?: string } {
   const { root, dependencies, test: command } = project
-  const folder = ['test', 'tests', '__tests__'].find((name) => existsSync(join(root, name))) ?? 'test'
   const types = setup !== undefined && /ts$/.test(setup)
-  const names = ['mjs', 'mts'].map((extension) => `${folder}/hookspan.test.${extension}`)
-  const there = names.find((name) => existsSync(join(root, name)))
-  if (there !== undefined) return { test: { file: there } }
+  const { file, isThere } = testPlace(root, types)
+  if (isThere) return { test: { file } }
   const runner = /\b(jest|mocha|ava|tap|node --test|bun test|deno test)\b/.exec(
     [command, ...['jest', 'mocha', 'ava', 'tap'].filter((name) => dependencies.has(name))].join(' '),
   )?.[1]
@@ -201,7 +200,7 @@ function firstTest(
     }
   }
   const text = testText({ types, denies: project.config === undefined })
-  return { test: { file: names[types ? 1 : 0] as string, text } }
+  return { test: { file, text } }
 }
 
 function installsOf(project: Project, hasTest: boolean): string[] {

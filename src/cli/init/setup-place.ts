@@ -9,6 +9,9 @@ interface Placed {
   readonly source: Source
 }
 
+/** In these each file is a route, or a function of its own, of Nuxt, Astro, Next.js, Nitro, Vercel and their like. */
+const ROUTES = /^(pages|routes|api|middleware|plugins|functions)$/
+
 /** Where the module with the dispatcher goes: beside those that use it, in their language and kind. */
 export function setupPath({ root, isModule }: Project, users: readonly Placed[]): string {
   const typed = users.filter(({ source }) => source.language === 'ts')
@@ -33,7 +36,9 @@ function codeExtension(users: readonly Placed[], isModule: boolean): string {
 
 function commonFolder(users: readonly Placed[]): string {
   const [first = [], ...others] = users.map(({ file }) => dirname(file).split('/'))
-  const count = first.findIndex((part, index) => others.some((parts) => parts[index] !== part))
+  const count = first.findIndex(
+    (part, index) => ROUTES.test(part) || others.some((parts) => parts[index] !== part),
+  )
   const common = (count < 0 ? first : first.slice(0, count)).join('/')
   return common === '.' ? '' : common
 }
