@@ -235,6 +235,7 @@ it('knows each package that `hookspan run` attaches, and a way for it', () => {
     '@openai/agents-realtime',
     '@langchain/langgraph',
     '@ai-sdk/workflow',
+    '@workflow/ai',
   ]
   const packages = Object.keys(PACKAGES).map((name) =>
     name
