@@ -68,7 +68,7 @@ export class RunBounds {
     const run = found ?? this.#begin(request, ids)
     const before = goesOn(said, run) ? run.said : []
     run.said = [...before, ...said.slice(before.length).map(snapshot)]
-    run.usedAt = Date.now()
+    run.usedAt = performance.now()
     run.waiting++
     run.failed = false
     return run.op
@@ -77,7 +77,7 @@ export class RunBounds {
   #begin(request: LlmRequest, ids: readonly string[]): Run {
     const answered = ({ response }: { response?: { id?: string } }) => {
       if (response?.id !== undefined) run.ids.add(response.id)
-      run.usedAt = Date.now()
+      run.usedAt = performance.now()
       run.waiting--
     }
     const op = this.#start(scriptName(), request, [
@@ -91,7 +91,7 @@ export class RunBounds {
         },
       },
     ])
-    const run: Run = { op, said: [], ids: new Set(ids), usedAt: Date.now(), waiting: 0, failed: false }
+    const run: Run = { op, said: [], ids: new Set(ids), usedAt: performance.now(), waiting: 0, failed: false }
     this.#open.add(run)
     return run
   }
@@ -111,7 +111,7 @@ export class RunBounds {
   }
 
   #endIdle(): void {
-    const now = Date.now()
+    const now = performance.now()
     for (const run of this.#open) {
       const isLeft = now - run.usedAt > IDLE_MS || this.#open.size > MOST_OPEN
       if (!run.op.ended && (!isLeft || run.waiting > 0)) continue

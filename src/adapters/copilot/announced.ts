@@ -63,10 +63,10 @@ export class AnnouncedCalls {
   }
 
   async #once<T>(find: () => T | undefined): Promise<T | undefined> {
-    const deadline = Date.now() + TOLD_WITHIN_MS
+    const deadline = performance.now() + TOLD_WITHIN_MS
     for (;;) {
       const found = find()
-      const left = deadline - Date.now()
+      const left = deadline - performance.now()
       if (found !== undefined || left <= 0) return found
       await within(left, this.#more.promise)
     }
