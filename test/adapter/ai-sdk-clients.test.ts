@@ -89,6 +89,38 @@ describe('a client that goes away', () => {
     expect(count('onComplete')).toBe(count('onStart'))
   })
 
+  it('ends a run whose later calls are not begun, nor asked about, as no run of their own either', async () => {
+    const { dispatcher, events } = dispatcherWith(requireHuman({ match: 'wipe' }))
+    const approvals = createApprovals()
+    dispatcher.use(approvals)
+    const { streamText } = observeAISDK(ai, { dispatcher })
+    const ran = vi.fn(() => 'ran')
+    const tools = { find: toolThat(ran), search: toolThat(ran), wipe: toolThat(ran) }
+    const said = callsAll('find', 'search', 'wipe')
+    // Their chunks come one after the other: of the later ones the SDK asks once nobody reads.
+    const model = new MockLanguageModelV4({
+      doStream: async (options) => {
+        const { stream } = await said.doStream(options)
+        const slowed = new TransformStream({
+          async transform(chunk, controller) {
+            await new Promise((resolve) => setTimeout(resolve, 5))
+            controller.enqueue(chunk)
+          },
+        })
+        return { stream: stream.pipeThrough(slowed) }
+      },
+    })
+    const result = streamText({ model, tools, prompt: 'go' })
+    const reader = await readUntil(result.toUIMessageStreamResponse(), 'tool-input-available')
+    await reader.cancel()
+    await vi.waitFor(() => expect(typesOf(events)).toContain('onComplete'))
+    await new Promise((resolve) => setTimeout(resolve, 100))
+    await dispatcher.drain()
+    expect(ran).not.toHaveBeenCalled()
+    expect(typesOf(events).filter((type) => type === 'onStart')).toHaveLength(1)
+    expect(await approvals.list()).toEqual([])
+  })
+
   it('while a human is asked begins no tool of its run', async () => {
     const { dispatcher, events } = dispatcherWith(requireHuman({ match: 'wipe' }))
     const approvals = createApprovals()

@@ -185,6 +185,8 @@ export class ObservedTools {
     toolCallId: string,
     own: ApprovalStatus,
   ): Promise<ApprovalStatus> {
+    // As it is with the calls that were decided before the last reader went away: none of them is begun.
+    if (this.#run.isLeft) return { type: 'denied', reason: 'nobody reads the run any more' }
     if (!this.#run.started) await this.#allAnswered()
     const { type, reason } = normalized(own)
     // Asked for the first time. Before the first step, the SDK asks about what a human has answered.

@@ -156,6 +156,11 @@ export class ObservedRun {
     return this.#op?.stopRequested !== undefined
   }
 
+  /** It ended because nobody reads what the SDK gives, and nobody does by now. */
+  get isLeft(): boolean {
+    return this.#ending !== undefined && this.#op?.ended === true && this.isRead?.() === false
+  }
+
   /** Refuses guards and mocks for tools that run where nobody is asked. @throws HookspanError `NOT_CAPABLE`. */
   assertInReach(tools: readonly ToolOutOfReach[]): void {
     this.#outOfReach = tools
