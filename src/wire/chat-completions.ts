@@ -32,6 +32,7 @@ import {
   present,
   readUsage,
   type UsageNames,
+  withThoughts,
   writeUsage,
 } from './reading.ts'
 import { costBeside } from './told-cost.ts'
@@ -147,7 +148,7 @@ class ChatReading implements LlmReading {
     if (finishReasons !== undefined) head.finishReasons = finishReasons
     this.head = head
     // Groq says it beside the last chunk.
-    const usage = readUsage(reply.usage ?? asObject(reply.x_groq)?.usage, USAGE)
+    const usage = readChatUsage(reply.usage ?? asObject(reply.x_groq)?.usage)
     if (usage !== undefined) this.usage = usage
     const costUsd = costBeside(reply.usage)
     if (costUsd !== undefined) this.costUsd = costUsd
@@ -163,6 +164,11 @@ class ChatReading implements LlmReading {
     }
     return this.#response
   }
+}
+
+export function readChatUsage(counts: unknown): TokenUsage | undefined {
+  const usage = readUsage(counts, USAGE)
+  return usage && withThoughts(usage, asObject(counts)?.total_tokens)
 }
 
 /** One for each choice. A choice without a reason, beside others that have one, was cut off. */

@@ -139,6 +139,20 @@ export function readUsage(value: unknown, names: UsageNames): TokenUsage | undef
   return known ? usage : undefined
 }
 
+/**
+ * Output, as the conventions count it: some (xAI, Gemini as LangChain tells it) have what a model thought in the total alone.
+ * It is paid for all the same.
+ *
+ * @param thought how many tokens that were, where it is known.
+ */
+export function withThoughts(usage: TokenUsage, total: unknown, thought = usage.reasoningTokens): TokenUsage {
+  const { inputTokens, outputTokens, cachedInputTokens = 0 } = usage
+  const more = (asCount(total) ?? 0) - inputTokens - outputTokens
+  // Others have cached input in the total alone.
+  if (more <= 0 || more !== thought || cachedInputTokens > inputTokens) return usage
+  return { ...usage, outputTokens: outputTokens + more, reasoningTokens: more }
+}
+
 /** The other way round. */
 export function writeUsage(usage: TokenUsage, names: UsageNames): Loose {
   const counts: Loose = {}

@@ -144,6 +144,16 @@ describe('what a reply says that it cost', () => {
   })
 })
 
+it('takes thoughts for output where they are in the total alone, as xAI counts them', () => {
+  const counts = (completion_tokens: number, reasoning_tokens: number) =>
+    readReply(chat({ completion_tokens, completion_tokens_details: { reasoning_tokens }, total_tokens: 104 }))
+      .usage
+  const usage = { inputTokens: 10, outputTokens: 94, reasoningTokens: 90 }
+  expect(counts(4, 90)).toEqual(usage)
+  expect(counts(94, 90)).toEqual(usage)
+  expect(counts(4, 0)).toEqual({ inputTokens: 10, outputTokens: 4, reasoningTokens: 0 })
+})
+
 it('is expected of those who always say it', () => {
   expect(['openrouter', 'x_ai', 'openai'].map(tellsCost)).toEqual([true, true, false])
 })

@@ -1,7 +1,7 @@
 import type { HookDispatcher } from '../../dispatcher/index.ts'
 import { type CurrentPlace, currentPlace } from '../../dispatcher/run/current.ts'
 import { currentModelCall } from '../../dispatcher/run/live-calls.ts'
-import { asName, asObject } from '../../wire/reading.ts'
+import { asName, asObject, type Loose } from '../../wire/reading.ts'
 import { goingNow } from './told-graphs.ts'
 
 /** Where LangChain keeps what it runs, and with it the graph. */
@@ -51,7 +51,32 @@ export function placeInGraph(dispatcher: object, around: CurrentPlace | undefine
 
 /** LangChain's id of the run that the running code is of. */
 function runHere(): string {
+  return asName(callbacksHere()?._parentRunId) ?? ''
+}
+
+function callbacksHere(): Loose | undefined {
   const { extra } = asObject(graphContext()?.getStore?.()) ?? {}
   const { callbacks } = asObject((extra as { [CHILD_CONFIG]?: unknown } | undefined)?.[CHILD_CONFIG]) ?? {}
-  return asName(asObject(callbacks)?._parentRunId) ?? ''
+  return asObject(callbacks)
+}
+
+interface CallbackManager {
+  addHandler(handler: object, inherit: boolean): void
+  removeHandler(handler: object): void
+}
+
+/**
+ * Asks a model, and hears what LangChain tells of its reply: of a stream, why it ended and by which model it is made stands
+ * beside the message, which is all that a middleware gets. Only who listens is told, and where nobody does, nothing is streamed.
+ */
+export async function hearing<T>(hear: (output: unknown) => void, ask: () => PromiseLike<T> | T): Promise<T> {
+  const manager = callbacksHere() as Partial<CallbackManager> | undefined
+  if (typeof manager?.addHandler !== 'function' || typeof manager.removeHandler !== 'function') return ask()
+  const handler = { name: 'hookspan-reply', awaitHandlers: true, handleLLMEnd: hear }
+  manager.addHandler(handler, true)
+  try {
+    return await ask()
+  } finally {
+    manager.removeHandler(handler)
+  }
 }

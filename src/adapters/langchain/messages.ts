@@ -1,7 +1,9 @@
-import type { LlmResponse } from '../../hooks/index.ts'
+import type { LlmResponse, TokenUsage } from '../../hooks/index.ts'
 import { safeStringify } from '../../internal/json.ts'
 import { defined, isRecord } from '../../internal/objects.ts'
+import { readChatUsage } from '../../wire/chat-completions.ts'
 import {
+  asCount,
   asName,
   asObject,
   asObjects,
@@ -10,6 +12,7 @@ import {
   type Loose,
   readUsage,
   type UsageNames,
+  withThoughts,
 } from '../../wire/reading.ts'
 import { costBeside } from '../../wire/told-cost.ts'
 import type { LcMessage, LcMessages } from './lang-chain.ts'
@@ -66,14 +69,37 @@ function thoughtsOf({ content, additional_kwargs: about = {} }: LcMessage): stri
 /** Why the model stopped, in the words of each provider's package. */
 const ENDED_BY = ['finish_reason', 'stop_reason', 'finishReason', 'stopReason', 'done_reason']
 
-/** What the model said. Where LangChain made more of it, as of structured output, the message in it counts. */
-export function readReply(reply: unknown): LlmReading {
-  const { messages } = reply as { messages?: unknown }
-  const message = (Array.isArray(messages) ? messages[0] : reply) as LcMessage
-  const { id, tool_calls = [], usage_metadata: usage, response_metadata, additional_kwargs } = message
-  // Of a stream some packages tell it beside the message.
-  const about: Loose = { ...additional_kwargs, ...response_metadata }
-  const finish = ENDED_BY.map((name) => asName(about[name])).find((reason) => reason !== undefined)
+/** What LangChain tells callbacks of a reply: the message, and what is known of how it was made. */
+export interface LcGeneration {
+  readonly message?: LcMessage
+  readonly text?: unknown
+  readonly generationInfo?: Loose
+}
+
+export function generationIn(output: unknown): LcGeneration | undefined {
+  const { generations } = asObject(output) ?? {}
+  return (generations as readonly (readonly LcGeneration[])[] | undefined)?.[0]?.[0]
+}
+
+export function readGeneration(given: unknown): LlmReading {
+  const { message, text, generationInfo } = given as LcGeneration
+  return readReply(message ?? { content: text ?? '' }, generationInfo)
+}
+
+/**
+ * What the model said. Where LangChain made more of it, as of structured output, the message in it counts.
+ *
+ * @param told what stands beside the message.
+ */
+export function readReply(reply: unknown, told?: Loose): LlmReading {
+  const message = messageIn(reply)
+  const { id, tool_calls = [], response_metadata, additional_kwargs } = message
+  const about: Loose = { ...told, ...additional_kwargs, ...response_metadata }
+  // Bedrock's stream tells it in its event.
+  const ends = [about, asObject(about.messageStop) ?? {}]
+  const finish = ends
+    .flatMap((end) => ENDED_BY.map((name) => asName(end[name])))
+    .find((reason) => reason !== undefined)
   const content = textOf(message)
   const response = defined({
     id,
@@ -86,7 +112,27 @@ export function readReply(reply: unknown): LlmReading {
         ? undefined
         : tool_calls.map(({ id: toolCallId = '', name, args }) => ({ toolCallId, apiName: name, args })),
   }) as LlmResponse
-  return defined({ response, usage: readUsage(usage, USAGE), costUsd: costBeside(about.usage) })
+  return defined({ response, usage: usageOf(message, about), costUsd: costBeside(about.usage) })
+}
+
+export function messageIn(reply: unknown): LcMessage {
+  const { messages } = reply as { messages?: unknown }
+  return (Array.isArray(messages) ? messages[0] : reply) as LcMessage
+}
+
+/** By LangChain's counts, and by those of the provider what a package leaves out: Groq's of a stream all, else what was cached. */
+function usageOf({ usage_metadata: counts }: LcMessage, { usage, x_groq }: Loose): TokenUsage | undefined {
+  const raw = readChatUsage(usage) ?? readChatUsage(asObject(x_groq)?.usage)
+  const own = readUsage(counts, USAGE)
+  if (own === undefined) return raw
+  const total = counts?.total_tokens
+  const thought = own.reasoningTokens ?? raw?.reasoningTokens ?? asLeft(total, own)
+  return { ...raw, ...withThoughts(own, total, thought) }
+}
+
+/** Of what is in the total alone nothing else is known: with Gemini, these are its thoughts. */
+function asLeft(total: unknown, { inputTokens, outputTokens }: TokenUsage): number {
+  return (asCount(total) ?? 0) - inputTokens - outputTokens
 }
 
 const USAGE: UsageNames = [

@@ -4,6 +4,7 @@ import { asName } from '../../wire/reading.ts'
 import { configuredServer } from '../configured-server.ts'
 import type { AgentRun } from './agent-run.ts'
 import { changedReply } from './changed-reply.ts'
+import { hearing } from './graph-place.ts'
 import {
   isBubbleUp,
   type LcHandler,
@@ -14,7 +15,15 @@ import {
   loadMessages,
   loadToJsonSchema,
 } from './lang-chain.ts'
-import { plainMessages, readReply, revived, textOf } from './messages.ts'
+import {
+  generationIn,
+  type LcGeneration,
+  messageIn,
+  plainMessages,
+  readReply,
+  revived,
+  textOf,
+} from './messages.ts'
 import { providerNamed } from './providers.ts'
 
 /** A model call begins a step. */
@@ -36,16 +45,22 @@ export async function callModel(
     const calls = await run.calls()
     const asked = requestOf(request, await loadToJsonSchema())
     const model = chosenBy(request.model)
+    let heard: LcGeneration | undefined
     const init = {
       model: nameOf(model),
       ...configuredServer(model, providerOf(model)),
       request: asked,
-      read: readReply,
+      read: (reply: unknown) =>
+        readReply(reply, heard?.message?.id === messageIn(reply).id ? heard?.generationInfo : undefined),
       standIn: (message: LlmResponse, given?: unknown): unknown => changedReply(classes, message, given),
     }
     const reply = await calls.llmCall<unknown>(init, (effective, { gated }) => {
       const effectively = effectiveOf(request, asked, effective)
-      return handler(gated ? withheld(effectively) : effectively)
+      const ask = () => handler(gated ? withheld(effectively) : effectively)
+      const hear = (output: unknown) => {
+        heard = generationIn(output)
+      }
+      return hearing(hear, ask)
     })
     return revived(classes, reply)
   } catch (error) {

@@ -10,7 +10,7 @@ import { startOperation } from '../safe/operation.ts'
 import { whenGone } from '../when-gone.ts'
 import { LANGGRAPH_CAPABILITIES } from './capabilities.ts'
 import { isInterrupt, isToolMessage, type LcMessage } from './lang-chain.ts'
-import { plainMessages, readReply } from './messages.ts'
+import { generationIn, plainMessages, readGeneration, readReply } from './messages.ts'
 import { providerNamed } from './providers.ts'
 import { type Going, goingOf, interrupt, isTop, OURS, operationOf, type Root } from './told-graphs.ts'
 
@@ -102,7 +102,7 @@ export class ToldRuns {
     if (root.agent !== undefined) return
     // The model tells how it was configured, and leaves its keys out.
     const server = configuredServer(known?.kwargs, providerNamed(asName(ls_provider), ...id))
-    const init = { model, ...server, request: { ...request }, read: readReply }
+    const init = { model, ...server, request: { ...request }, read: readGeneration }
     this.#going.models.set(runId, { call: operationOf(root).openLlmCall(init), parentRunId })
   }
 
@@ -131,11 +131,10 @@ export class ToldRuns {
   ): void => this.#model(about, { prompt: prompts[0] ?? '' }, runId, parentRunId, metadata)
 
   readonly llmEnd = async (output: unknown, runId: string): Promise<void> => {
-    const [[first] = []] = (asObject(output)?.generations ?? []) as { message?: unknown; text?: unknown }[][]
     const { models } = this.#going
     const { call } = models.get(runId) ?? {}
     models.delete(runId)
-    await call?.settle(first?.message ?? { content: first?.text ?? '' })
+    await call?.settle(generationIn(output) ?? {})
     await this.#going.end(runId, {})
   }
 
