@@ -22,12 +22,21 @@ interface Own {
 
 const TURNS = [{ toolCalls: [{ id: 'call_1', name: 'look', args: { q: 'a' } }] }, { content: 'done' }]
 
+const agentOf = (name: string, replies: Untyped, tools: object = {}, more: object = {}) =>
+  new Agent({
+    id: name,
+    name,
+    description: name,
+    instructions: 'Help.',
+    model: scripted(replies),
+    tools,
+    ...more,
+  })
+
 /** An agent whose tool calls another agent, with Mastra's own tracing on. */
 async function run(sdkSpans: 'omit' | 'nest' | undefined, isStream = false) {
   const exporter = new TestExporter({ logger: false })
   const configs = { default: { serviceName: 'test', exporters: [exporter] } }
-  const agentOf = (name: string, replies: Untyped, tools: object = {}) =>
-    new Agent({ id: name, name, instructions: 'Help.', model: scripted(replies), tools })
   const expert = agentOf('expert', [{ content: 'found' }])
   const look = createTool({
     id: 'look',
@@ -81,4 +90,29 @@ it("puts Mastra's own spans below the run where it is asked for", async () => {
   expect(own.length).toBeGreaterThan(3)
   expect(new Set(own.map(({ traceId }) => traceId))).toEqual(new Set([root.traceId]))
   expect(own.filter((span) => span.externalParentSpanId === root.spanId)).toHaveLength(1)
+})
+
+it('the call with which a tool of a sub-agent stops for its question is one span, and its answer another', async () => {
+  const { InMemoryStore }: Untyped = await import('@mastra/core/storage' as string)
+  const execute = async (_input: unknown, { agent }: Untyped) =>
+    agent.resumeData === undefined ? agent.suspend({ which: 1 }) : `size ${agent.resumeData.size}`
+  const schemas = { inputSchema: z.object({}), suspendSchema: z.any(), resumeSchema: z.any() }
+  const ask = createTool({ id: 'ask', description: 'Asks.', ...schemas, execute })
+  const asks = [{ toolCalls: [{ id: 'a', name: 'ask', args: {} }] }, { content: 'L' }]
+  const calls = [
+    { toolCalls: [{ id: 'b', name: 'agent-expert', args: { prompt: 'Go.' } }] },
+    { content: 'Done.' },
+  ]
+  const expert = agentOf('expert', asks, { ask })
+  const support = agentOf('support', calls, {}, { agents: { expert } })
+  new Mastra({ agents: { support, expert }, storage: new InMemoryStore(), logger: false })
+  using tracing = traced()
+  observeMastra(support, { dispatcher: tracing.dispatcher })
+  const { runId, suspendPayload } = await support.generate('Go.')
+  const spans = () => tracing.spans().filter(({ name }) => name === 'execute_tool ask')
+  expect(spans()).toHaveLength(1)
+  expect(spans()[0]?.status.message).toContain('waits for an answer')
+  const { toolCallId } = suspendPayload
+  expect((await support.resumeGenerate({ size: 'L' }, { runId, toolCallId })).text).toBe('Done.')
+  expect(spans()).toHaveLength(2)
 })

@@ -444,6 +444,31 @@ it("a tool's own interrupt parks the run, which goes on with the same agent", as
   expect(told).toEqual(types)
 })
 
+it("an agent that is a tool ends with its tool's own question, whose call is told once", async () => {
+  using tracing = traced()
+  const ask = look((_args, { interrupt }) => interrupt({ name: 'size', reason: 'which?' }))
+  const inner = agentOn(LOOK_THEN_DONE, [ask], { name: 'inner', description: 'Looks.' })
+  const outer = agentOn(
+    [{ toolCalls: [{ id: 'b', name: 'inner', arguments: { input: 'go' } }] }, { content: 'ok' }],
+    [inner],
+  )
+  observeStrands(outer, { dispatcher: tracing.dispatcher })
+  expect(textOf(await outer.invoke('go'))).toBe('ok')
+  expect(tracing.tree().split('\n')).toEqual([
+    'invoke_agent support',
+    '  step 0',
+    '    chat gpt-x',
+    '    execute_tool inner',
+    '      invoke_agent inner',
+    '        step 0',
+    '          chat gpt-x',
+    '          execute_tool look',
+    '  step 1',
+    '    chat gpt-x',
+  ])
+  expect(tracing.span('execute_tool look').status.message).toContain('size')
+})
+
 it('says whose run it is, and mocks hold in it', async () => {
   const dispatcher = new HookDispatcher()
   const users: (string | undefined)[] = []

@@ -167,8 +167,10 @@ class Call {
       } catch (error) {
         thrown = { error }
       }
-      // It goes on in this call once the run does.
-      if (suspended) throw new RunSuspended()
+      // It goes on in this call once the run does, where that can wait: one of an agent that is a tool ends here.
+      if (suspended && !this.#run.run.isCalled) throw new RunSuspended()
+      if (suspended)
+        throw thrown?.error ?? new Error('The tool waits for an answer, and so its agent stopped.')
       if (thrown !== undefined) throw thrown.error
       if (isError(given?.value)) throw given.value
       return asUnfit(given?.value)

@@ -75,7 +75,8 @@ async function* runTool(
     over = true
     const waits = isInterrupt(error)
     if (waits) agent.run.waitingFor = 'human'
-    await call.fail(waits ? new RunSuspended() : error).catch(() => {})
+    // The run of an agent that is a tool ends here: its agent goes on without the answer.
+    await call.fail(waits && !agent.run.isCalled ? new RunSuspended() : error).catch(() => {})
     if (waits) throw error
     return undefined
   } finally {
