@@ -9,6 +9,7 @@ import { sumsOf } from '../../src/viewer/model/tree-parts.ts'
 import { receiveTraces } from '../../src/viewer/otlp/receive.ts'
 import { Store } from '../../src/viewer/store/store.ts'
 import { createPaint } from '../../src/viewer/text/paint.ts'
+import { conversationText } from '../../src/viewer/text/show-text.ts'
 import { treeText } from '../../src/viewer/text/tree-text.ts'
 import { id, otlp, type TestSpan, TRACE } from './support.ts'
 
@@ -80,6 +81,83 @@ it('what runs and who is waited for is said with the time until now', () => {
   ])
   expect(text[1]).toMatch(/^invoke_agent a {2}running +1\d\.\d s$/)
   expect(text[2]).toMatch(/human_intervention {2}waiting +1\d\.\d s$/)
+})
+
+it('a conversation marks what failed, was cut, refused or ended early, without colours', () => {
+  const said = (...messages: object[]) => JSON.stringify(messages)
+  const text = (role: string, content: string) => ({ role, parts: [{ type: 'text', content }] })
+  const cut = text('system', '[hookspan: 2 messages, 113047 bytes cut]')
+  const calls = { role: 'assistant', parts: [{ type: 'tool_call', id: 'c1', name: 'pay', arguments: {} }] }
+  const { rows, open } = load([
+    { spanId: id(1), name: 'invoke_agent a', end: 100, attributes: agent },
+    {
+      ...{ spanId: id(2), parentSpanId: id(1), name: 'chat m', start: 1, end: 5 },
+      attributes: {
+        ...chat(10),
+        'gen_ai.input.messages': said(text('system', 'You help.'), cut, text('user', 'Hi')),
+        'gen_ai.output.messages': said(calls),
+        'gen_ai.response.finish_reasons': ['tool_calls'],
+      },
+    },
+    {
+      ...{
+        spanId: id(3),
+        parentSpanId: id(1),
+        name: 'execute_tool pay',
+        start: 6,
+        end: 9,
+        error: 'no money',
+      },
+      attributes: {
+        'gen_ai.operation.name': 'execute_tool',
+        'gen_ai.tool.name': 'pay',
+        'gen_ai.tool.call.id': 'c1',
+      },
+    },
+    {
+      ...{ spanId: id(4), parentSpanId: id(1), name: 'human_intervention', start: 9, end: 10 },
+      attributes: { 'hookspan.human.action': 'reject', 'hookspan.human.rejection_reason': 'too much' },
+    },
+    {
+      ...{ spanId: id(5), parentSpanId: id(1), name: 'chat m', start: 11, end: 15, error: '503 overloaded' },
+      attributes: { ...chat(10), 'gen_ai.input.messages': said(text('user', 'Go on')) },
+    },
+    {
+      ...{ spanId: id(6), parentSpanId: id(1), name: 'chat m', start: 16, end: 20 },
+      attributes: {
+        ...chat(10),
+        'gen_ai.output.messages': said(text('assistant', 'It is')),
+        'gen_ai.response.finish_reasons': ['length'],
+      },
+    },
+  ])
+  const told = conversationText(buildConversation(rows, open), createPaint(false)).split('\n')
+  expect(told).toEqual(
+    expect.arrayContaining([
+      'not recorded',
+      '  ✗ no money',
+      '☺ reject because: too much',
+      '✗ 503 overloaded',
+      '── 3 ── the reply ended by length',
+    ]),
+  )
+  expect(told.filter((line) => /the reply ended|^system/.test(line))).toEqual([
+    'system',
+    '── 3 ── the reply ended by length',
+  ])
+})
+
+it('a picture counts as a picture, not as the letters it is written in', () => {
+  const picture = { type: 'blob', modality: 'image', mime_type: 'image/png', content: 'A'.repeat(400_000) }
+  const parts = [{ type: 'text', content: 'What is it?' }, picture]
+  const { rows, open } = load([
+    {
+      ...{ spanId: id(1), name: 'chat m', end: 5 },
+      attributes: { ...chat(10), 'gen_ai.input.messages': JSON.stringify([{ role: 'user', parts }]) },
+    },
+  ])
+  const [step] = buildConversation(rows, open).items
+  expect(step).toMatchObject({ kind: 'step', chars: { user: 4_011 } })
 })
 
 it('a lint report says how many model calls it could not read', () => {

@@ -38,6 +38,11 @@ export function StepLine({ item, onSelect }: { item: StepItem; onSelect: OnSelec
       {item.cachedTokens > 0 && item.inputTokens > 0 && (
         <Badge kind="cache">{Math.round((item.cachedTokens / item.inputTokens) * 100)}% cached</Badge>
       )}
+      {item.ended && (
+        <Badge kind="human">
+          <Text>{`ended by ${item.ended}`}</Text>
+        </Badge>
+      )}
     </button>
   )
 }
@@ -50,6 +55,7 @@ const ROLE_NAMES: Record<string, string> = {
   assistant: 'Assistant',
   model: 'Assistant',
   ai: 'Assistant',
+  'not recorded': 'Not recorded',
 }
 
 export function MessageBlock({ item, onSelect }: { item: MessageItem; onSelect: OnSelect }) {

@@ -120,6 +120,11 @@ export const NAMES = {
   ),
   inputMessages: named('gen_ai.input.messages', 'gen_ai.prompt', 'ai.prompt.messages', 'genai.input'),
   outputMessages: named('gen_ai.output.messages', 'gen_ai.completion'),
+  finishReasons: named(
+    'gen_ai.response.finish_reasons',
+    'gen_ai.response.finish_reason',
+    'ai.response.finishReason',
+  ),
   systemInstructions: named('gen_ai.system_instructions'),
   toolDefinitions: named('gen_ai.tool.definitions', 'ai.prompt.tools', 'gen_ai.request.tools'),
   anyInput: named('input.value', 'traceloop.entity.input', 'ai.prompt', 'gen_ai.input'),

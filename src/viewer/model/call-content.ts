@@ -25,14 +25,36 @@ export interface ModelCall {
   input: Message[]
   output: Message[]
   tools: ToolDefinition[]
+  /** Why the reply ended, where that is worth a word. */
+  ended?: string
 }
+
+/** Of replies that are whole, in the words of each API, without case and hyphens. */
+const WHOLE = new Set(
+  'stop stop_sequence end_turn eos eos_token tool_calls tool_call tool_use function_call completed complete success pause_turn requires_action'.split(
+    ' ',
+  ),
+)
 
 export function modelCall(span: SpanRecord): ModelCall {
   const attributes = withDetails(span)
   const input = inputMessages(attributes, span.events)
   const system = readText(attributes, NAMES.systemInstructions)
   if (system) input.unshift({ role: 'system', parts: partsOf(parse(system)) })
-  return { input, output: outputMessages(attributes, span.events), tools: toolDefinitions(attributes) }
+  const ended = endedBy(attributes)
+  return {
+    input,
+    output: outputMessages(attributes, span.events),
+    tools: toolDefinitions(attributes),
+    ...(ended !== undefined && { ended }),
+  }
+}
+
+function endedBy(attributes: Attributes): string | undefined {
+  const given = parse(read(attributes, NAMES.finishReasons) ?? null)
+  const [first] = Array.isArray(given) ? given : [given]
+  if (typeof first !== 'string' || first === '') return undefined
+  return WHOLE.has(first.toLowerCase().replaceAll('-', '_')) ? undefined : first
 }
 
 /** Content may travel in the `operation.details` log event instead of on the span. */

@@ -8,6 +8,9 @@ const MAX_KINDS = 12
 /** A model's own count is not known for a part of what it was sent; of English text a token is about so much. */
 export const CHARS_PER_TOKEN = 4
 
+/** A picture costs by its pixels, some hundred tokens to two thousand, and not by the letters it is written in. */
+const IMAGE_CHARS = 1_000 * CHARS_PER_TOKEN
+
 /** Characters by role; what a tool gave back under `tool NAME`, the tools that were offered under `tools`. */
 export function charsByRole(
   messages: readonly Message[],
@@ -47,7 +50,7 @@ export function charsOf(part: MessagePart): number {
     case 'tool_result':
       return textOf(part.result).length
     case 'media':
-      return part.src?.length ?? part.reference.length
+      return part.src !== undefined || part.modality.includes('image') ? IMAGE_CHARS : part.reference.length
     case 'unknown':
       return textOf(part.value).length
     default:

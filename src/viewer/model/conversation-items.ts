@@ -76,6 +76,8 @@ export interface StepItem {
   outputTokens: number
   cachedTokens: number
   durationMs: number
+  /** Why the reply ended, where it was neither over nor asked for tools: `length`, `content_filter`, ... */
+  ended?: string
 }
 
 /** A model call whose content was not captured. */

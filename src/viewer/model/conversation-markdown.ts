@@ -65,9 +65,9 @@ function blocksOfItem(item: ConversationItem, limits: MarkdownLimits, path: read
         ...of(plain(`agent ${item.label}${item.error ? `: ${item.error}` : ''}`)),
         ...blocksOf(item.items, limits, [...path, plain(item.label)]),
       ]
-    // The number of the call alone: what was new to it and what it said follows.
+    // What was new to the call and what it said follows.
     case 'step':
-      return []
+      return item.ended === undefined ? [] : of(plain(`the reply ended by ${item.ended}`))
     case 'bare':
       return of(
         plain(

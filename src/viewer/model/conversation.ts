@@ -27,6 +27,7 @@ import {
   dataPiece,
   fingerprint,
   firstWords,
+  isCutMark,
   type Piece,
   piece,
   pieceOf,
@@ -233,10 +234,13 @@ class Scope {
   }
 
   #modelCall({ row }: TreeNode, step: string): void {
-    const { input, output, tools } = this.#read(row.spanId) ?? { input: [], output: [], tools: [] }
+    const { input, output, tools, ended } = this.#read(row.spanId) ?? { input: [], output: [], tools: [] }
     const prints = input.map(fingerprint)
     this.#step = `${this.#path}${step || ++this.#calls}`
-    this.#add(this.#stepItem(row, input, prints, tools))
+    const item = this.#stepItem(row, input, prints, tools)
+    // A call that failed says so by its error.
+    if (ended !== undefined && !row.error) item.ended = ended
+    this.#add(item)
     if (input.length + output.length === 0) {
       this.#add({
         kind: 'bare',
@@ -307,7 +311,8 @@ class Scope {
     const pieces = (telling.length > 0 ? telling : message.parts).flatMap(pieceOf)
     for (const shown of pieces) this.#limitImage(shown)
     if (pieces.length > 0 && message.role !== 'tool') {
-      const item: MessageItem = { kind: 'message', role: message.role, pieces, spanId: row.spanId }
+      const role = isCutMark(message) ? 'not recorded' : message.role
+      const item: MessageItem = { kind: 'message', role, pieces, spanId: row.spanId }
       if (said) {
         item.model = row.label
         item.inputTokens = row.inputTokens

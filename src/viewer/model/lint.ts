@@ -1,5 +1,6 @@
 /** What fills a context without need: found by reading what each model call was sent. No model is asked. */
 import { modelCall, type ToolDefinition } from './call-content.ts'
+import { charsOf } from './context-size.ts'
 import { finish, type InTurns } from './in-turns.ts'
 import { type Message, textOf } from './messages.ts'
 import type { SpanRecord, SpanRow } from './span.ts'
@@ -256,7 +257,10 @@ function* lintTools(tools: ToolDefinition[]): Generator<Found> {
 const toolChars = (tools: ToolDefinition[]) => tools.reduce((sum, tool) => sum + tool.chars, 0)
 
 function messageChars(message: Message): number {
-  return message.parts.reduce((sum, part) => sum + JSON.stringify(part).length, 0)
+  return message.parts.reduce(
+    (sum, part) => sum + (part.type === 'media' ? charsOf(part) : JSON.stringify(part).length),
+    0,
+  )
 }
 
 function start(text: string): string {

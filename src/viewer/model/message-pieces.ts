@@ -35,6 +35,16 @@ export function fingerprint(message: Message): string {
   return `${role}\n${parts.filter(Boolean).join('\n')}`
 }
 
+/** What hookspan's tracing writes in place of the oldest messages, where all of them would have been too long. */
+export function isCutMark({ role, parts: [first, ...others] }: Message): boolean {
+  return (
+    role === 'system' &&
+    others.length === 0 &&
+    first?.type === 'text' &&
+    /^\[hookspan: \d+ messages, \d+ bytes cut\]$/.test(first.text)
+  )
+}
+
 export function saysNothing(part: MessagePart): boolean {
   return (part.type === 'text' || part.type === 'reasoning') && part.text.trim() === ''
 }

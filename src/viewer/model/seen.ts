@@ -1,7 +1,7 @@
 /** What a model saw in a call: what is new since the call before, and how large the rest is. */
 import { modelCall } from './call-content.ts'
 import { Bag, charsByRole, charsOf } from './context-size.ts'
-import { fingerprint, firstWords, TEXT_LIMIT } from './message-pieces.ts'
+import { fingerprint, firstWords, isCutMark, TEXT_LIMIT } from './message-pieces.ts'
 import { type Message, type MessagePart, textOf } from './messages.ts'
 import type { SpanRecord, SpanRow } from './span.ts'
 import { buildTree, flatten, type TreeNode } from './tree.ts'
@@ -79,7 +79,7 @@ export function seenBy({ rows, open, spanId, all = false }: Asked): Seen | undef
 
 function seen(message: Message, isNew: boolean, isWhole: boolean): SeenMessage {
   return {
-    role: message.role,
+    role: isCutMark(message) ? 'not recorded' : message.role,
     chars: message.parts.reduce((sum, part) => sum + charsOf(part), 0),
     isNew,
     first: firstWords(message),

@@ -102,7 +102,7 @@ function linesOf(item: ConversationItem, paint: Paint, indent: string): string[]
       return [
         `${indent}${paint.style('cyan', `⚙ ${paint.safe(item.name, 60)}`)}(${paint.safe(item.args.text, 300)})${item.mocked ? paint.style('green', ' mocked') : ''}${item.outcome === 'denied' || item.outcome === 'rejected' ? paint.style('red', ` ${item.outcome}`) : ''}`,
         ...(item.error
-          ? [`${indent}  ${paint.style('red', paint.safe(item.error, 300))}`]
+          ? [`${indent}  ${paint.style('red', `✗ ${paint.safe(item.error, 300)}`)}`]
           : item.result
             ? pieceLines(item.result, paint, `${indent}  `)
             : []),
@@ -110,7 +110,7 @@ function linesOf(item: ConversationItem, paint: Paint, indent: string): string[]
       ]
     case 'human':
       return [
-        `${indent}${paint.style('yellow', `☺ ${item.action ?? 'waiting'}`)}${item.approver ? ` by ${paint.safe(item.approver, 40)}` : ''}${item.waitedMs ? ` after ${formatDuration(item.waitedMs)}` : ''}`,
+        `${indent}${paint.style('yellow', `☺ ${item.action ?? 'waiting'}`)}${item.approver ? ` by ${paint.safe(item.approver, 40)}` : ''}${item.waitedMs ? ` after ${formatDuration(item.waitedMs)}` : ''}${item.reason ? ` because: ${paint.safe(item.reason, 300)}` : ''}`,
         '',
       ]
     case 'compaction':
@@ -121,17 +121,19 @@ function linesOf(item: ConversationItem, paint: Paint, indent: string): string[]
       ]
     case 'agent':
       return [
-        `${indent}${paint.style('magenta', `◆ ${paint.safe(item.label, 60)}`)}`,
+        `${indent}${paint.style('magenta', `◆ ${paint.safe(item.label, 60)}`)}${item.error ? paint.style('red', ` ✗ ${paint.safe(item.error, 300)}`) : ''}`,
         ...itemLines(item.items, paint, `${indent}  `),
       ]
     case 'step':
-      return [`${indent}${paint.style('dim', `── ${item.step} ──`)}`]
+      return [
+        `${indent}${paint.style('dim', `── ${item.step} ──`)}${item.ended ? paint.style('yellow', ` the reply ended by ${paint.safe(item.ended, 40)}`) : ''}`,
+      ]
     case 'bare':
       return [
         `${indent}${paint.style('blue', `▸ ${paint.safe(item.model || 'model call', 60)}`)} ${formatCount(item.inputTokens)} → ${formatCount(item.outputTokens)} tokens`,
       ]
     case 'error':
-      return [`${indent}${paint.style('red', paint.safe(item.text, 300))}`]
+      return [`${indent}${paint.style('red', `✗ ${paint.safe(item.text, 300)}`)}`, '']
   }
 }
 
