@@ -666,6 +666,22 @@ describe('what the models of the AI SDK give', () => {
       toolCalls: [{ apiName: 'find', args: '{"id":' }],
     })
   })
+
+  it('has what providers tell of a stream in several parts, and not as a part of what was said', () => {
+    const chunks = [
+      { type: 'response-metadata', id: 'r' },
+      { type: 'response-metadata', id: undefined, modelId: 'm' },
+      { type: 'custom', kind: 'anthropic.message_start', providerMetadata: { anthropic: { id: 'r' } } },
+      { type: 'custom', kind: 'anthropic.compaction' },
+      { type: 'finish', finishReason: 'stop', usage: {} },
+    ]
+    expect(readStream(chunks).response).toEqual({
+      id: 'r',
+      model: 'm',
+      finishReasons: ['stop'],
+      parts: [{ type: 'custom', kind: 'anthropic.compaction' }],
+    })
+  })
 })
 
 describe('an interaction', () => {

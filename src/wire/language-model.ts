@@ -66,6 +66,8 @@ const part = byType({
   file: medium,
   image: medium,
   'reasoning-file': medium,
+  // Anthropic's stream begins with what stands beside all of it, which the provider hands on as a part of it.
+  custom: ({ kind }) => (kind === 'anthropic.message_start' ? [] : undefined),
   'tool-call': (part) =>
     part.providerExecuted === true
       ? providerParts(runOf(part))
@@ -176,7 +178,8 @@ class PartCollector implements Collector {
   push({ type, ...fields }: Loose): void {
     const [, kind, step] = /^(text|reasoning|tool-input)-(start|delta|end)$/.exec(asText(type) ?? '') ?? []
     if (kind !== undefined) this.#grow(kind, step, fields)
-    else if (type === 'response-metadata') this.#top.response = fields
+    else if (type === 'response-metadata')
+      this.#top.response = { ...asObject(this.#top.response), ...defined(fields) }
     else if (type === 'finish') {
       this.#top = { ...this.#top, ...fields }
       this.ended = true
