@@ -81,6 +81,8 @@ export class LiveLoop implements Live<LoopRecord, LoopOutcome>, LoopKeeper {
     this.#goesOn = last !== undefined
     this.#op = this.#start(last?.saved, input, cancelled)
     Inside.keep(this.core, () => this.keep('inside of a tool', { name: 'inside' }))
+    // Where that is lost, a human's yes is not spent.
+    this.core.keepAtWork = () => this.keep('an approved tool', { name: 'approved' })
     this.steps = new LoopSteps(this.#op, last?.turn)
     if (endsAt !== undefined) this.#endAt(endsAt)
     // Before the loop begins, so that it ends what a dead process had begun.
