@@ -3,7 +3,7 @@ import { runInNewContext } from 'node:vm'
 import { HookDispatcher } from 'hookspan'
 import { adapterContract } from 'hookspan/adapter/contract'
 import { createApprovals } from 'hookspan/approval'
-import { deny, mutate, requireApproval } from 'hookspan/gates'
+import { deny, type Gate, mutate, proceed, requireApproval } from 'hookspan/gates'
 import { hookspanPlugin, runWith } from 'hookspan/google-adk'
 import { mock, mockTools, recordEvents } from 'hookspan/mock'
 import { redact } from 'hookspan/policies'
@@ -88,6 +88,51 @@ it('a run that ends at its limit of model calls is one of too many steps', async
   expect(log.events.filter(({ hookType }) => hookType === 'onComplete')).toMatchObject([
     { reason: 'max_steps' },
   ])
+})
+
+it.each([
+  ['fails in a response', { errorCode: 'overloaded', errorMessage: 'try later' }, 'error'],
+  ['refuses the prompt', { errorCode: 'SAFETY', errorMessage: 'no' }, 'done'],
+  ['only counts', { errorCode: 'UNKNOWN_ERROR', usageMetadata: { promptTokenCount: 3 } }, 'done'],
+])('a model that %s is told as that, and its reader is given what it said', async (_how, last, reason) => {
+  class Saying extends BaseLlm {
+    constructor() {
+      super({ model: 'm' })
+    }
+    async *generateContentAsync() {
+      yield { content: { role: 'model', parts: [{ text: 'half' }] } }
+      yield last
+    }
+  }
+  const readBy = async (plugins: readonly object[]) => {
+    const agent = new LlmAgent({ name: 'support', model: new Saying() })
+    const runner = new InMemoryRunner({ agent, appName: 'app', plugins })
+    const read: unknown[] = []
+    const newMessage = { role: 'user', parts: [{ text: 'hi' }] }
+    for await (const event of runner.runEphemeral({ userId: 'u', newMessage }))
+      read.push([textOf(event), event.errorCode, event.errorMessage])
+    return read
+  }
+  const bare = await readBy([])
+  expect(bare).toHaveLength(2)
+  for (const gates of [[], [{ id: 'reads', point: 'afterLlmCall', decide: () => proceed() }]] as Gate[][]) {
+    const dispatcher = new HookDispatcher()
+    dispatcher.use({ name: 'g', gates })
+    using log = recordEvents(dispatcher)
+    // What no gate has decided on is not given to anybody.
+    const isHeld = gates.length > 0 && reason === 'error'
+    expect(await readBy([hookspanPlugin({ dispatcher })])).toEqual(isHeld ? bare.slice(1) : bare)
+    const told = log.events.filter(({ hookType }) => /^(onLlmCallError|onComplete|onError)$/.test(hookType))
+    expect(told).toMatchObject(
+      reason === 'done'
+        ? [{ hookType: 'onComplete', reason }]
+        : [
+            { hookType: 'onLlmCallError', error: { message: 'try later' } },
+            { hookType: 'onError', error: { message: 'try later' } },
+            { hookType: 'onComplete', reason },
+          ],
+    )
+  }
 })
 
 it('gates change the input, the request and the reply', async () => {

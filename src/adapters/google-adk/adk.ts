@@ -71,6 +71,7 @@ export interface AdkResponse {
   readonly partial?: boolean
   readonly finishReason?: unknown
   readonly errorCode?: unknown
+  readonly errorMessage?: unknown
   readonly usageMetadata?: unknown
   readonly groundingMetadata?: unknown
   readonly citationMetadata?: unknown

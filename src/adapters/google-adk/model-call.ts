@@ -27,7 +27,8 @@ export async function* callModel(
   } catch (error) {
     // The SDK tells it by an event, and its run ends as if all were well.
     run.failure = { error }
-    throw error
+    if (!(error instanceof ToldFailure)) throw error
+    yield error.response
   }
 }
 
@@ -65,12 +66,17 @@ async function* observedCall(
   // The SDK runs the tools of a whole response before it reads on, and then the call is over.
   let whole: AdkResponse | undefined
   agent.asked = []
-  for await (const chunk of stream) {
-    if (whole !== undefined) yield whole
-    const response = responses.get(chunk)
-    whole = response?.partial ? undefined : response
-    if (response?.partial) yield response
-    else agent.asked = [...agent.asked, ...callsIn(response)]
+  try {
+    for await (const chunk of stream) {
+      if (whole !== undefined) yield whole
+      const response = responses.get(chunk)
+      whole = response?.partial ? undefined : response
+      if (response?.partial) yield response
+      else agent.asked = [...agent.asked, ...callsIn(response)]
+    }
+  } catch (error) {
+    if (whole !== undefined && error instanceof ToldFailure) yield whole
+    throw error
   }
   if (whole !== undefined) yield whole
   if (call.replaced !== undefined) yield changed ?? standIn(call.replaced)
@@ -80,6 +86,33 @@ function callsIn(response: AdkResponse | undefined): readonly Loose[] {
   return asObjects((response?.content?.parts ?? []).map((part) => part.functionCall))
 }
 
+/** A model that failed and says so in a response, as that of Google's interactions does, in place of throwing. */
+class ToldFailure extends Error {
+  readonly response: AdkResponse
+  readonly code: string | undefined
+
+  constructor(response: AdkResponse) {
+    const code = asText(response.errorCode)
+    super(asText(response.errorMessage) ?? code ?? 'The model failed.')
+    this.name = 'ModelError'
+    this.response = response
+    this.code = code
+  }
+}
+
+/** Of a request that was refused for what it says: an answer, as a reply that a filter ended is. */
+const REFUSED = new Set(
+  'BLOCKED_REASON_UNSPECIFIED SAFETY OTHER BLOCKLIST PROHIBITED_CONTENT IMAGE_SAFETY MODEL_ARMOR JAILBREAK'.split(
+    ' ',
+  ),
+)
+
+/** A response that says but what it took has `UNKNOWN_ERROR`, too. */
+function isFailure({ content, finishReason, errorCode, usageMetadata }: AdkResponse): boolean {
+  const isEmpty = content === undefined && finishReason === undefined && usageMetadata === undefined
+  return isEmpty && errorCode !== undefined && !REFUSED.has(String(errorCode))
+}
+
 /** The SDK's responses as what Google's API sends; of a stream, the last one says all of it again. */
 async function* chunksOf(
   responses: AsyncIterable<AdkResponse>,
@@ -87,7 +120,11 @@ async function* chunksOf(
   wholes: AdkResponse[],
 ): AsyncGenerator<Loose> {
   const said = new Map<boolean, string>()
+  let failed: { readonly chunk: Loose; readonly response: AdkResponse } | undefined
   for await (const response of responses) {
+    // Something comes after it, so it was not the end.
+    if (failed !== undefined) yield failed.chunk
+    failed = undefined
     const { content, partial, finishReason, errorCode, usageMetadata } = response
     const given = content?.parts ?? []
     const parts = partial ? given : unsaid(given, said)
@@ -102,8 +139,10 @@ async function* chunksOf(
     const chunk = { candidates: [candidate], ...(usageMetadata !== undefined && { usageMetadata }) }
     known.set(chunk, response)
     if (!partial) wholes.push(response)
-    yield chunk
+    if (isFailure(response)) failed = { chunk, response }
+    else yield chunk
   }
+  if (failed !== undefined) throw new ToldFailure(failed.response)
 }
 
 function textIn(parts: readonly Loose[], thought: boolean): string {
