@@ -19,6 +19,17 @@ export interface Loaded {
   readonly exports: Readonly<Record<string, unknown>>
 }
 
+const HERE = new URL('../', import.meta.url).href
+
+/** It knows nothing of what is attached here, so that none of the two can leave anything to the other. */
+function tellOther(url: string): void {
+  const folder = fileURLToPath(url).replace(/([\\/]node_modules[\\/]hookspan)[\\/].*/, '$1')
+  tell(
+    `the program has another copy of hookspan (${folder}): what it attaches by that may be told of twice, and hookspan.config.* ` +
+      'does not hold in all of it. Use one copy: `npm ls hookspan` shows those that are installed.',
+  )
+}
+
 /** Gives what stands in for exports, where that is possible and asked for. */
 export type OnLoaded = (loaded: Loaded) => Readonly<Record<string, unknown>> | undefined
 
@@ -71,6 +82,7 @@ export function watchModules(onLoaded: OnLoaded, onMissed: (name: string) => voi
       if (parentURL.startsWith('data:') && isKnown) return resolved
       if (!mayLoad && parentURL.startsWith(`${resolved.url}?`)) return resolved
       watchRoute(resolved.url)
+      if (packageOf(specifier) === 'hookspan' && !resolved.url.startsWith(HERE)) tellOther(resolved.url)
       if (UNKNOWN.has(packageOf(specifier)) && !isOfKnown(context.parentURL))
         tellUnknown(packageOf(specifier))
       const isProgram = context.parentURL?.includes('/node_modules/') !== true

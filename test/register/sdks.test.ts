@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { startScriptedServer } from 'hookspan/mock'
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, onTestFinished } from 'vitest'
 import { startCollector } from '../support/collector.ts'
 import { programEnv, receivedTree, registered } from '../support/registered.ts'
 
@@ -79,6 +79,28 @@ it('leaves to the program a client that it observes before its first request, an
   expect(spansOf()).toEqual([])
   expect(stderr.match(/left to its own dispatcher/g)).toHaveLength(1)
   expect(stderr).not.toContain('is not attached')
+})
+
+it('says that a program observes its client by another copy of hookspan, and gives no other advice', async () => {
+  const cwd = mkdtempSync(join(tmpdir(), 'hookspan-'))
+  onTestFinished(() => rmSync(cwd, { recursive: true, force: true }))
+  const own = join(cwd, 'node_modules/hookspan')
+  mkdirSync(own, { recursive: true })
+  for (const part of ['dist', 'package.json'])
+    cpSync(at(`../../${part}`), join(own, part), { recursive: true })
+  for (const name of ['openai', '@opentelemetry']) {
+    symlinkSync(at(`../../node_modules/${name}`), join(cwd, 'node_modules', name))
+  }
+  cpSync(at('processes/own-client.mjs'), join(cwd, 'own-client.mjs'))
+  const env = programEnv(model.baseURL, collector.url)
+  const { code, stdout, stderr } = await registered(join(cwd, 'own-client.mjs'), { env, cwd })
+
+  expect({ code, stdout }, stderr).toEqual({ code: 0, stdout: 'told\n' })
+  expect(
+    stderr.match(/the program has another copy of hookspan \(.*node_modules\/hookspan\): /g),
+  ).toHaveLength(1)
+  expect(stderr).not.toContain('did not pass')
+  expect(spansOf()).toEqual(['invoke_agent own-client.mjs', '  chat gpt-4o'])
 })
 
 it('attaches to chats of @google/genai: what goes on is one run', async () => {

@@ -192,6 +192,12 @@ function operationOfItsOwn(
 }
 
 function tagged(request: unknown, call: ObservedCall): unknown {
-  if (isThenable(request)) return request.then((options) => ({ ...(options as object), [CALL]: call }))
-  return { ...(request as object | undefined), [CALL]: call }
+  const tag = (options: unknown) => {
+    const given = options as { readonly [CALL]?: ObservedCall } | undefined
+    if (given?.[CALL] === undefined) return { ...given, [CALL]: call }
+    // Another copy of hookspan has met the client in this very request, and made it pass here once more.
+    call.leave()
+    return given
+  }
+  return isThenable(request) ? request.then(tag) : tag(request)
 }

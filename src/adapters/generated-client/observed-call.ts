@@ -198,6 +198,11 @@ export class ObservedCall implements WatchedCall {
     this.#parsing = true
   }
 
+  /** The request is told of by another one. */
+  leave(): void {
+    this.#read = true
+  }
+
   /** The client has read the reply, or begun to: a stream is watched from here on. */
   settle(value: unknown): unknown {
     if (this.#stoodIn) this.#compacted(value)
