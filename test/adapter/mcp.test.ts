@@ -2,7 +2,11 @@ import { AsyncLocalStorage } from 'node:async_hooks'
 import { fileURLToPath } from 'node:url'
 import { Client as Client1 } from '@modelcontextprotocol/sdk/client/index.js'
 import { StdioClientTransport } from '@modelcontextprotocol/sdk/client/stdio.js'
-import { CreateMessageRequestSchema, ElicitRequestSchema } from '@modelcontextprotocol/sdk/types.js'
+import {
+  CallToolResultSchema,
+  CreateMessageRequestSchema,
+  ElicitRequestSchema,
+} from '@modelcontextprotocol/sdk/types.js'
 import { HookDispatcher, type HookEvent } from 'hookspan'
 import { deny, mutate } from 'hookspan/gates'
 import {
@@ -109,6 +113,16 @@ describe.each(['1', '2'] as const)('version %s of the MCP SDK', (version) => {
       ...(version === '1' ? [undefined] : []),
       options,
     )
+  /** What the client's own methods ask with. Version 1 wants a schema. */
+  const request = ({ client }: Pair, name: string, schema?: object, options?: object) => {
+    const given = schema ?? (version === '1' ? CallToolResultSchema : undefined)
+    const asked = { method: 'tools/call', params: { name, arguments: { q: 'bags' } } }
+    return (client.request as (...args: unknown[]) => Promise<unknown>)(
+      asked,
+      ...(given ? [given] : []),
+      options,
+    )
+  }
   const USES: readonly (readonly [string, (both: Pair) => Promise<unknown>])[] = [
     ...['search', 'fails', 'throws', 'count', 'asks', 'thinks', 'unknown'].map(
       (name) => [`callTool of ${name}`, (both: Pair) => call(both, name)] as const,
@@ -119,6 +133,10 @@ describe.each(['1', '2'] as const)('version %s of the MCP SDK', (version) => {
     ['readResource', ({ client }) => client.readResource({ uri: 'shop://stock' })],
     ['readResource of none', ({ client }) => client.readResource({ uri: 'shop://none' })],
     ['getPrompt', ({ client }) => client.getPrompt({ name: 'sell', arguments: { what: 'bags' } })],
+    ['request', (both) => request(both, 'search')],
+    ['request of a tool that fails', (both) => request(both, 'throws')],
+    ['request with a schema', (both) => request(both, 'count', CallToolResultSchema)],
+    ['request with options', (both) => request(both, 'hangs', undefined, { timeout: 20 })],
     [
       'what is listed',
       async ({ client }) => [
@@ -293,6 +311,7 @@ describe.each(['1', '2'] as const)('version %s of the MCP SDK', (version) => {
       isError: true,
       content: [{ text: expect.stringContaining('not today') }],
     })
+    expect(await request(both, 'search')).toMatchObject({ isError: true })
     const refused = { code: 'CALL_DENIED' }
     await expect(both.client.readResource({ uri: 'shop://stock' })).rejects.toMatchObject(refused)
     await expect(both.client.getPrompt({ name: 'sell' })).rejects.toMatchObject(refused)
@@ -487,7 +506,11 @@ describe.each(['1', '2'] as const)('version %s of the MCP SDK', (version) => {
       expect(observeMcpServer(server.server, { dispatcher })).toBe(server.server)
     }
     await client.callTool(search)
-    const both = ['invoke_agent once', '  execute_tool search', 'invoke_agent shop', '  execute_tool search']
+    const asked = { method: 'tools/call', params: search } as const
+    const schema = version === '1' ? [CallToolResultSchema as never] : []
+    await client.request(asked, ...schema)
+    const one = ['invoke_agent once', '  execute_tool search', 'invoke_agent shop', '  execute_tool search']
+    const both = [...one, ...one]
     expect(tree.lines()).toEqual(both)
     expect(() => observeMcpClient(client, { dispatcher: new HookDispatcher() })).toThrow(/another dispatcher/)
     expect(unobserveMcpClient(client)).toBe(client)

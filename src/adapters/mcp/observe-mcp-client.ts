@@ -1,3 +1,4 @@
+import { AsyncLocalStorage } from 'node:async_hooks'
 import type { HookDispatcher, Operation } from '../../dispatcher/index.ts'
 import { OPERATION } from '../../dispatcher/is-dispatcher.ts'
 import type { PendingTool } from '../../hooks/index.ts'
@@ -38,6 +39,7 @@ type Ask = (params: Loose, ...rest: unknown[]) => Promise<unknown>
 
 interface McpClient extends TaskClient {
   callTool: Ask
+  request?(request: Request, ...rest: unknown[]): Promise<unknown>
   readResource?: Ask
   getPrompt?: Ask
   getServerVersion?(): { readonly name?: string } | undefined
@@ -51,7 +53,7 @@ const attached = new AttachedObjects(
 
 /**
  * Makes what is asked of an MCP server tool calls of the operation that is running: `callTool()`, and, under the names
- * `resources/read` and `prompts/get`, `readResource()` and `getPrompt()`. The server is told where in the trace it is asked from
+ * `resources/read` and `prompts/get`, `readResource()` and `getPrompt()`, and the same by `request()`. The server is told where in the trace it is asked from
  * (`_meta.traceparent`). What the server asks meanwhile is told, too: an elicitation as a question to a human, sampling as
  * a model call.
  *
@@ -73,6 +75,20 @@ interface InFlight {
   readonly tool: PendingTool
 }
 
+/** The call that the running code sends: the client's own methods ask by `request()`, as whoever asks by it alone does. */
+const sending = new AsyncLocalStorage<{
+  readonly client: object
+  readonly method: Method
+  readonly apiName: string
+}>()
+
+function isTold(client: object, method: Method, params: Loose): boolean {
+  const sent = sending.getStore()
+  return (
+    sent?.client === client && sent.method === method && sent.apiName === KINDS[method].named(params).apiName
+  )
+}
+
 function patch(client: McpClient, options: ObserveMcpClientOptions): () => void {
   // Version 1 has the schema of the result before the options, with a default.
   warnOfVersion(`@modelcontextprotocol/${client.callTool.length === 1 ? 'sdk' : 'client'}`)
@@ -90,17 +106,19 @@ function patch(client: McpClient, options: ObserveMcpClientOptions): () => void 
       try {
         // The call ends with its run, too.
         return await withEither(asked, signal, (either) =>
-          send(traced(given, traceparent), { ...own, signal: either }),
+          sending.run({ client, method, apiName }, () =>
+            send(traced(given, traceparent), { ...own, signal: either }),
+          ),
         )
       } finally {
         inFlight.splice(inFlight.indexOf(entry), 1)
       }
     }
-    const told = toldAlready(options.dispatcher, {
+    const outer = toldAlready(options.dispatcher, {
       identifier: call.identifier,
       ...KINDS[method].named(call.params),
     })
-    if (told !== undefined) return sent(call.params, told)
+    if (outer !== undefined) return sent(call.params, outer)
     return within(options, {}, (calls) => callServer(calls, call, sent), asked)
   }
   const asked =
@@ -111,11 +129,27 @@ function patch(client: McpClient, options: ObserveMcpClientOptions): () => void 
         more[at] = how
         return own.call(client, given, ...more)
       })
-  const { callTool, readResource, getPrompt } = client
+  const { callTool, readResource, getPrompt, request } = client
   // In version 1 the schema of the result stands before the options.
   const undo = [replace(client, 'callTool', asked('tools/call', callTool, callTool.length === 2 ? 0 : 1))]
   if (readResource) undo.push(replace(client, 'readResource', asked('resources/read', readResource, 0)))
   if (getPrompt) undo.push(replace(client, 'getPrompt', asked('prompts/get', getPrompt, 0)))
+  if (request) {
+    undo.push(
+      replace(client, 'request', (asking, ...rest) => {
+        const { method, params } = asking ?? {}
+        if (!Object.hasOwn(KINDS, method) || isTold(client, method as Method, params ?? {}))
+          return request.call(client, asking, ...rest)
+        // In version 2 the schema of the result may be left out.
+        const at = callTool.length === 1 || '~standard' in (asObject(rest[0]) ?? {}) ? 1 : 0
+        return make(method as Method, params, rest[at], (given, how) => {
+          const more = [...rest]
+          more[at] = how
+          return request.call(client, { ...asking, params: given }, ...more)
+        })
+      }),
+    )
+  }
   undo.push(watchTaskStreams(client, (params, how, send) => make('tools/call', params, how, send)))
   undo.push(watchQuestions(client, options, inFlight))
   return () => {
