@@ -30,6 +30,7 @@ import {
   present,
   readUsage,
   type UsageNames,
+  withThoughts,
   writeUsage,
 } from './reading.ts'
 import { costOfModelReply } from './told-cost.ts'
@@ -140,10 +141,9 @@ function read(reply: Loose): LlmReading {
   }
   const { finishReason: reason, response } = reply
   const finish = asName(reason) ?? asName(asObject(reason)?.raw) ?? asName(asObject(reason)?.unified)
-  const usage = readUsage(
-    reply.usage,
-    asCount(asObject(reply.usage)?.outputTokens) === undefined ? USAGE : USAGE_V2,
-  )
+  const counts = asObject(reply.usage)
+  const counted = readUsage(counts, asCount(counts?.outputTokens) === undefined ? USAGE : USAGE_V2)
+  const usage = counted && withThoughts(counted, asObject(counts?.raw)?.total_tokens)
   const costUsd = costOfModelReply(reply)
   return {
     response: present<LlmResponse>({

@@ -289,7 +289,7 @@ function answerSearch(runs: ProviderToolCall[], item: Loose): void {
 }
 
 /** The API has a status, not a finish reason; the convention's words are used for what they mean. */
-function finishReasons(reply: Loose, calls: boolean): string[] | undefined {
+export function finishReasons(reply: Loose, calls: boolean): string[] | undefined {
   const why = asName(asObject(reply.incomplete_details)?.reason)
   if (why !== undefined) return [why === 'max_output_tokens' ? 'length' : why]
   switch (reply.status ?? 'completed') {

@@ -152,6 +152,8 @@ it('takes thoughts for output where they are in the total alone, as xAI counts t
   expect(counts(4, 90)).toEqual(usage)
   expect(counts(94, 90)).toEqual(usage)
   expect(counts(4, 0)).toEqual({ inputTokens: 10, outputTokens: 4, reasoningTokens: 0 })
+  const counted = { inputTokens: { total: 10 }, outputTokens: { total: 4, reasoning: 90 } }
+  expect(readReply(modelReply({ usage: { ...counted, raw: { total_tokens: 104 } } })).usage).toEqual(usage)
 })
 
 it('is expected of those who always say it', () => {

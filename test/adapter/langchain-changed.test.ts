@@ -118,3 +118,27 @@ it('thoughts that a gate changes lose their signature, and those of a denied rep
   const said = await agent.invoke({ messages: [new HumanMessage('hi')] }).catch((error: unknown) => error)
   expect(JSON.stringify(said)).not.toMatch(/Whose is it|ann@/)
 })
+
+it('a refusal is decided on, and stays where it was as long as nobody changes it', async () => {
+  const refusing = () =>
+    new AIMessage({
+      content: '',
+      tool_calls: [{ id: 'toolu_1', name: 'search', args: { q: 'a' }, type: 'tool_call' }],
+      additional_kwargs: { refusal: 'Not of ann@shop.test.' },
+    })
+  const kept = await sentBack(
+    refusing(),
+    after(() => ({ toolCalls: [{ toolCallId: 'toolu_1', apiName: 'search', args: { q: 'b' } }] })),
+  )
+  expect(kept.sent).toMatchObject({
+    content: '',
+    additional_kwargs: { refusal: 'Not of ann@shop.test.' },
+    tool_calls: [{ args: { q: 'b' } }],
+  })
+  const changed = await sentBack(
+    refusing(),
+    after(() => ({ refusal: 'Not of [email].' })),
+  )
+  expect(JSON.stringify(changed.sent)).not.toContain('ann@shop.test')
+  expect(changed.sent.content).toBe('Not of [email].')
+})

@@ -11,6 +11,7 @@ import { dispatcherWith, findAll } from '../support/told-events.ts'
 interface Said {
   readonly usage_metadata?: object
   readonly response_metadata?: Record<string, unknown>
+  readonly additional_kwargs?: Record<string, unknown>
   readonly generationInfo?: Record<string, unknown>
 }
 
@@ -106,6 +107,18 @@ const SAID: readonly (readonly [string, Said, object])[] = [
     { response_metadata: { messageStop: { stopReason: 'end_turn' } } },
     { response: { finishReasons: ['end_turn'] } },
   ],
+  [
+    'OpenAI by its Responses API, why it stopped',
+    {
+      response_metadata: {
+        object: 'response',
+        status: 'incomplete',
+        incomplete_details: { reason: 'max_output_tokens' },
+      },
+    },
+    { response: { finishReasons: ['length'] } },
+  ],
+  ['a refusal', { additional_kwargs: { refusal: 'I will not.' } }, { response: { refusal: 'I will not.' } }],
 ]
 
 describe.each(SAID)('%s', (_who, said, told) => {

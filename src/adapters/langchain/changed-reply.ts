@@ -37,9 +37,13 @@ export function changedReply(classes: LcMessages, message: LlmResponse, given: u
   // Where a provider says the same thing in a place that is not known here, the gate's word must not be undone by it.
   const now = readReply(kept).response
   const isKept =
-    (now.content ?? '') === (message.content ?? message.refusal ?? '') &&
-    (now.reasoning ?? '') === (message.reasoning ?? '')
+    (now.content ?? '') === newText(before, message) && (now.reasoning ?? '') === (message.reasoning ?? '')
   return isKept ? kept : aiMessage(classes, message)
+}
+
+/** A refusal of the model's own stays where it is, beside the text. */
+function newText(before: LlmResponse, { content, refusal }: LlmResponse): string {
+  return content ?? (refusal === before.refusal ? '' : (refusal ?? ''))
 }
 
 type Calls = ReadonlyMap<string, ToolCallRequest>
@@ -51,7 +55,7 @@ function contentOf(
   calls: Calls,
   isThoughtKept: boolean,
 ): unknown {
-  const text = message.content ?? message.refusal ?? ''
+  const text = newText(before, message)
   if (!Array.isArray(content)) return text
   const isTextKept = text === (before.content ?? '')
   let isSaid = isTextKept

@@ -14,6 +14,7 @@ import {
   type UsageNames,
   withThoughts,
 } from '../../wire/reading.ts'
+import { finishReasons } from '../../wire/responses.ts'
 import { costBeside } from '../../wire/told-cost.ts'
 import type { LcMessage, LcMessages } from './lang-chain.ts'
 
@@ -100,12 +101,15 @@ export function readReply(reply: unknown, told?: Loose): LlmReading {
   const finish = ends
     .flatMap((end) => ENDED_BY.map((name) => asName(end[name])))
     .find((reason) => reason !== undefined)
+  const ofResponse = about.object === 'response' ? finishReasons(about, tool_calls.length > 0) : undefined
+  const refusal = asName(about.refusal)
   const content = textOf(message)
   const response = defined({
     id,
     model: asName(about.model_name) ?? asName(about.model),
-    finishReasons: finish === undefined ? undefined : [finish],
-    content: content === '' && tool_calls.length > 0 ? undefined : content,
+    finishReasons: finish === undefined ? ofResponse : [finish],
+    content: content === '' && (tool_calls.length > 0 || refusal !== undefined) ? undefined : content,
+    refusal,
     reasoning: thoughtsOf(message),
     toolCalls:
       tool_calls.length === 0
