@@ -229,6 +229,12 @@ describe('approvalRoutes', () => {
     expect(() => approvalRoutes({ approvals })).toThrow('need a `token`')
     expect(() => approvalRoutes({ approvals, token: ' ' })).toThrow('must be a text that is not empty')
     expect(() => approvalRoutes({ approvals, tokens: { ann: '' } })).toThrow('approver "ann"')
+    const same: Partial<ApprovalRoutesOptions>[] = [
+      { tokens: { ann: TOKEN, bob: `${TOKEN}\n` } },
+      { tokens: { ann: TOKEN }, token: TOKEN },
+    ]
+    for (const one of same)
+      expect(() => approvalRoutes({ approvals, ...one })).toThrow('Two tokens of the approval routes are the')
     const warn = vi.spyOn(console, 'warn').mockImplementation(() => {})
     approvalRoutes({ approvals, token: 'short' })
     expect(warn).toHaveBeenCalledWith(expect.stringContaining('can be guessed'))

@@ -20,7 +20,7 @@ export interface TokenOwner {
 /**
  * @param routes what the tokens are for, in messages: `the approval routes`.
  * @param role what an owner is there: `approver`.
- * @throws HookspanError `INVALID_OPTION` for a token that is empty. A short one is warned of.
+ * @throws HookspanError `INVALID_OPTION` for a token that is empty, or the same as another. A short one is warned of.
  */
 export function tokenOwners(
   { token, tokens = {} }: BearerTokens,
@@ -28,7 +28,12 @@ export function tokenOwners(
   role: string,
 ): TokenOwner[] {
   const named = Object.entries(tokens).map(([name, secret]) => ownerOf(name, secret, `${role} "${name}"`))
-  return token === undefined ? named : [...named, ownerOf(undefined, token, routes)]
+  const owners = token === undefined ? named : [...named, ownerOf(undefined, token, routes)]
+  if (new Set(owners.map((owner) => owner.digest.toString('hex'))).size < owners.length) {
+    const why = 'so that nobody knows who asks. Give each a token of their own.'
+    throw new HookspanError('INVALID_OPTION', `Two tokens of ${routes} are the same, ${why}`)
+  }
+  return owners
 }
 
 function ownerOf(name: string | undefined, token: unknown, whose: string): TokenOwner {
