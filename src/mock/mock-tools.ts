@@ -19,7 +19,7 @@ import { type ActiveRule, RuleSet } from './rules/rule-set.ts'
 import { isSubAgent } from './sub-agent.ts'
 import { ToolCatalog } from './tool-catalog.ts'
 import { assertNoSlipOf, assertNoToolSlip } from './trajectory/misspelt.ts'
-import { unusedRules } from './unused-rules.ts'
+import { rulesForMadeUp, unusedRules } from './unused-rules.ts'
 
 let nextId = 0
 
@@ -56,7 +56,7 @@ export class MockTools implements Disposable {
   readonly #layers: Layers
   readonly #leave: () => void
   readonly #undo: Disposable
-  /** Unused rules that a test was told of. */
+  /** Rules whose failure a test was told of. */
   readonly #told = new Set<ActiveRule>()
   readonly #letGo = new AbortController()
   #disposed = false
@@ -91,6 +91,11 @@ export class MockTools implements Disposable {
           id: `hookspan.mocks.${nextId++}`,
           type: 'beforeLlmCall',
           handler: (event) => this.#catalog.readRequest(event as HookEvent<'beforeLlmCall'>),
+        },
+        {
+          id: `hookspan.mocks.${nextId++}`,
+          type: 'afterLlmCall',
+          handler: (event) => this.#catalog.readReply(event as HookEvent<'afterLlmCall'>),
         },
       ],
     }
@@ -142,16 +147,16 @@ export class MockTools implements Disposable {
   }
 
   /**
-   * Fails when a rule was not used, when a rule is for a tool that no agent has, and when any call failed before.
+   * Fails when a rule was not used, when a rule is for a tool that no agent has, or answered for one, and when any call failed before.
    *
    * @throws HookspanError with the code of the failure, or `MOCKS_FAILED` for several.
    */
   assertUsed(): void {
-    const unused = unusedRules(this.#rules.all, this.#calls, this.#catalog.names)
-    for (const { rule } of unused) this.#told.add(rule)
+    const wrong = this.#wrongRules()
+    for (const { rule } of wrong) this.#told.add(rule)
     this.#failures.throwAll(
       'mocks',
-      unused.map(({ failure }) => failure),
+      wrong.map(({ failure }) => failure),
     )
   }
 
@@ -159,13 +164,19 @@ export class MockTools implements Disposable {
   [Symbol.dispose](): void {
     if (this.#disposed) return
     this.detach()
-    const untold = unusedRules(this.#rules.all, this.#calls, this.#catalog.names).filter(
-      ({ rule }) => !this.#told.has(rule),
-    )
+    const untold = this.#wrongRules().filter(({ rule }) => !this.#told.has(rule))
     this.#failures.throwUntold(
       'mocks',
       untold.map(({ failure }) => failure),
     )
+  }
+
+  #wrongRules() {
+    const rules = this.#rules.all
+    return [
+      ...rulesForMadeUp(rules, this.#calls, this.#catalog),
+      ...unusedRules(rules, this.#calls, this.#catalog.names),
+    ]
   }
 
   /** Takes the mocks out without a check. */

@@ -23,6 +23,8 @@ export class ToolCatalog {
   /** By operation, because two agents may have different tools of one name. */
   readonly #offered = new Map<string, Map<string, unknown>>()
   readonly #names = new Set<string>()
+  /** Operation and name of what a model called, and was not offered. */
+  readonly #notOffered = new Set<string>()
 
   constructor(declared: readonly ToolDeclaration[] = []) {
     for (const tool of declared) {
@@ -39,6 +41,20 @@ export class ToolCatalog {
   /** The names and schemas that a model is offered, in the shape of any provider. */
   readRequest({ operationId, request }: HookEvent<'beforeLlmCall'>): void {
     for (const { name, inputSchema } of toolsOf(request)) this.note(operationId, name, inputSchema)
+  }
+
+  /** What a model calls that was offered others. Tools that it finds by a search, or on a server, are in no list. */
+  readReply({ operationId, request, response }: HookEvent<'afterLlmCall'>): void {
+    const offered = new Set(toolsOf(request).map(({ name }) => name))
+    if (offered.size === 0 || toolDefinitions(request).length !== toolsOf(request).length) return
+    for (const { apiName } of response.toolCalls ?? []) {
+      if (!offered.has(apiName)) this.#notOffered.add(callIn(operationId, apiName))
+    }
+  }
+
+  /** Whether a model called what no agent has. A program may call tools that no model is offered. */
+  isMadeUp({ operationId, apiName }: { readonly operationId: string; readonly apiName: string }): boolean {
+    return !this.#names.has(apiName) && this.#notOffered.has(callIn(operationId, apiName))
   }
 
   note(operationId: string, name: string, inputSchema: unknown): void {
@@ -70,6 +86,8 @@ export class ToolCatalog {
     return all
   }
 }
+
+const callIn = (operationId: string, name: string) => `${operationId} ${name}`
 
 /** Those of the agent's own: nothing can stand in for what the provider runs. */
 export function toolsOf(request: LlmRequest): ToolDeclaration[] {

@@ -2,15 +2,44 @@ import { HookspanError } from '../internal/errors.ts'
 import { nearestName } from '../internal/nearest-name.ts'
 import type { MockToolsCall } from './mock-tools-types.ts'
 import { isForTool } from './rules/address.ts'
+import type { Answer } from './rules/answer.ts'
 import { describeCall } from './rules/explain.ts'
 import type { ActiveRule } from './rules/rule-set.ts'
+import type { ToolCatalog } from './tool-catalog.ts'
+
+const FAILED_OR_LIVE: ReadonlySet<string | undefined> = new Set<Answer['kind']>([
+  'failure',
+  'error',
+  'timeout',
+  'hang',
+  'live',
+])
+
+interface WrongRule {
+  readonly rule: ActiveRule
+  readonly failure: HookspanError
+}
+
+/** Rules that say what a tool gave that no agent has: outside of the test the call would have failed, as some say it did. */
+export function rulesForMadeUp(
+  rules: readonly ActiveRule[],
+  calls: readonly MockToolsCall[],
+  catalog: ToolCatalog,
+): WrongRule[] {
+  const madeUp = calls.filter((call) => catalog.isMadeUp(call))
+  return rules.flatMap((rule) => {
+    if (FAILED_OR_LIVE.has(rule.definition.answer?.kind)) return []
+    const call = madeUp.find((one) => one.rule === String(rule))
+    return call === undefined ? [] : [{ rule, failure: answeredMadeUp(rule, call, catalog.names) }]
+  })
+}
 
 /** `offered`: the tools that are known by a declaration, or by a model's request. */
 export function unusedRules(
   rules: readonly ActiveRule[],
   calls: readonly MockToolsCall[],
   offered: ReadonlySet<string>,
-): { rule: ActiveRule; failure: HookspanError }[] {
+): WrongRule[] {
   // Tools that were called are no list of those there are: only a declaration or a model's request is one.
   const listed = offered.size > 0
   const known = new Set([...offered, ...calls.map(({ apiName }) => apiName)])
@@ -54,11 +83,23 @@ function unusedRule(rule: ActiveRule, calls: readonly MockToolsCall[]): Hookspan
 /** A rule that could never answer. */
 function unknownTool(rule: ActiveRule, known: ReadonlySet<string>): HookspanError {
   const { tool } = rule.definition.address
-  const close = nearestName(tool, known)
   return new HookspanError(
     'MOCK_UNKNOWN_TOOL',
-    `A mock is for a tool that no agent has: ${rule}.\n  Tools: ${[...known].sort().join(', ')}.${
-      close === undefined ? '' : `\nDid you mean "${close}"?`
-    }`,
+    `A mock is for a tool that no agent has: ${rule}.\n${toolsBut(tool, known)}`,
   )
+}
+
+function answeredMadeUp(rule: ActiveRule, call: MockToolsCall, known: ReadonlySet<string>): HookspanError {
+  return new HookspanError(
+    'MOCK_UNKNOWN_TOOL',
+    `A mock answered a call of tool "${call.apiName}", which no agent has: ${rule}.\n  called   ${describeCall(call)}\n` +
+      toolsBut(call.apiName, known),
+  )
+}
+
+/** The tools that there are, and which of them may be meant. */
+export function toolsBut(tool: string, known: ReadonlySet<string>): string {
+  const close = nearestName(tool, known)
+  const meant = close === undefined ? '' : `\nDid you mean "${close}"?`
+  return `  Tools: ${[...known].sort().join(', ')}.${meant}`
 }

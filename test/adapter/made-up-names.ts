@@ -1,5 +1,6 @@
 import { HookDispatcher, type HookEvent } from 'hookspan'
 import type { ContractReply, ContractRun, ContractSubject } from 'hookspan/adapter/contract'
+import { type MockRule, mock, mockTools } from 'hookspan/mock'
 import { describe, expect, it } from 'vitest'
 import { eventsOf } from '../support/told-events.ts'
 
@@ -22,8 +23,13 @@ const search: ContractRun['tools'][number] = {
 
 type ToolEvent = HookEvent<'beforeToolCall' | 'onToolCallError' | 'afterToolCall'>
 
-async function toldBy(subject: ContractSubject, stream: ContractRun['stream']) {
+async function toldBy(
+  subject: ContractSubject,
+  stream: ContractRun['stream'],
+  rules: readonly MockRule[] = [],
+) {
   const dispatcher = new HookDispatcher()
+  const mocks = mockTools(dispatcher, rules, { onUnmocked: 'passthrough' })
   const events = eventsOf(dispatcher)
   const run = { dispatcher, agentName: 'contract', prompt: 'go', replies: REPLIES, tools: [search] }
   await subject.run({ ...run, ...(stream && { stream }) }).catch(() => {})
@@ -31,7 +37,7 @@ async function toldBy(subject: ContractSubject, stream: ContractRun['stream']) {
   const calls = events.filter(({ hookType }) => hookType.includes('ToolCall')) as ToolEvent[]
   const of = (name: string) => calls.filter(({ apiName }) => apiName === name)
   const types = (name: string) => of(name).map(({ hookType }) => hookType)
-  return { made: of('made_up'), types, last: events.at(-1) }
+  return { made: of('made_up'), types, last: events.at(-1), mocks }
 }
 
 /** What a model makes up is a call that failed, with its arguments and why, on every SDK, whatever it makes of that. */
@@ -41,6 +47,7 @@ export function tellMadeUpNames(
     runNoOther = [] as readonly string[],
     fail = [] as readonly string[],
     notStreamed = [] as readonly string[],
+    listNone = [] as readonly string[],
   } = {},
 ): void {
   const streams = subjects.filter(
@@ -62,5 +69,15 @@ export function tellMadeUpNames(
       const reason = fail.includes(subject.name) ? 'error' : 'done'
       expect(last).toMatchObject({ hookType: 'onComplete', reason })
     })
+  })
+  describe('a mock that answers for a tool that there is not fails the test', () => {
+    it.each(cases.filter(([, { name }]) => !listNone.includes(name)))(
+      '%s',
+      { timeout: 60_000 },
+      async (_name, subject, stream) => {
+        const { mocks } = await toldBy(subject, stream, [mock('made_up').optional().returns('mocked')])
+        expect(() => mocks.assertUsed()).toThrow(/^A mock (is for|answered a call of) .*no agent has/)
+      },
+    )
   })
 }

@@ -4,7 +4,15 @@ import { once } from 'node:events'
 import { Agent, createServer, get } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { HookDispatcher } from 'hookspan'
-import { match, mock, mockTools, noLiveCalls, scriptedFetch, startScriptedServer } from 'hookspan/mock'
+import {
+  type MockRule,
+  match,
+  mock,
+  mockTools,
+  noLiveCalls,
+  scriptedFetch,
+  startScriptedServer,
+} from 'hookspan/mock'
 import OpenAI from 'openai'
 import { describe, expect, it, onTestFinished, vi } from 'vitest'
 import { errorOf, RealTools, runTools, thrownBy } from './support/run-tools.ts'
@@ -234,6 +242,56 @@ describe('a rule for a tool that no agent has', () => {
       tools: [{ name: 'search' }],
     })
     expect(thrownBy(() => mocks.assertUsed())).toMatchObject({ code: 'MOCK_UNKNOWN_TOOL' })
+  })
+})
+
+describe('a rule that answered for a tool that no agent has', () => {
+  const asked = (tools: readonly object[], rule: MockRule, name = 'find') => {
+    const dispatcher = new HookDispatcher()
+    const mocks = mockTools(dispatcher, [rule])
+    const operation = dispatcher.startOperation({ agentName: 'support' })
+    const call = { id: 'call_0', type: 'function', function: { name, arguments: '{}' } }
+    const message = { role: 'assistant', content: null, tool_calls: [call] }
+    const reply = { choices: [{ index: 0, message, finish_reason: 'tool_calls' }] }
+    return operation
+      .step(async (step) => {
+        await step.llmCall({ model: 'm', request: { messages: [], tools } }, () => reply)
+        await step.toolCall({ apiName: 'find', args: {}, toolCallId: 'call_0' }, () => 'real')
+      })
+      .then(() => operation.complete())
+      .then(() => mocks)
+  }
+  const offers = (name: string) => ({ type: 'function', function: { name } })
+
+  it.each([
+    ['a value', mock('find').returns(1)],
+    ['a function', mock('find').calls(() => 1)],
+    ['of any tool', mock('*').returns(1)],
+  ])('fails the test: the tool has another name since, %s', async (_name, rule) => {
+    const mocks = await asked([offers('find_order')], rule)
+    const failure = thrownBy(() => mocks.assertUsed())
+    expect(failure.code).toBe('MOCK_UNKNOWN_TOOL')
+    expect(failure.message).toContain(`A mock answered a call of tool "find", which no agent has: ${rule}.`)
+    expect(failure.message).toContain('called   find({})  in support')
+    expect(failure.message).toContain('Tools: find_order.')
+  })
+
+  it.each([
+    ['the tool is there', [offers('find')], mock('find').returns(1)],
+    ['nobody lists the tools', [], mock('find').returns(1)],
+    [
+      'the model finds tools by itself',
+      [offers('find_order'), { type: 'tool_search' }],
+      mock('find').returns(1),
+    ],
+    ['the rule says that it failed', [offers('find_order')], mock('find').fails('There is no such tool.')],
+    ['it runs', [offers('find_order')], mock('find').passesThrough()],
+  ])('says nothing where %s', async (_name, tools, rule) => {
+    ;(await asked(tools, rule)).assertUsed()
+  })
+
+  it('says nothing of a tool that the program calls, and no model', async () => {
+    ;(await asked([offers('find_order')], mock('find').returns(1), 'find_order')).assertUsed()
   })
 })
 

@@ -403,6 +403,48 @@ describe('replayTools', () => {
     expect(thrownBy(() => changed.replay.assertFollowed())).toMatchObject({ code: 'REPLAY_DRIFTED' })
   })
 
+  it('reports a tool that no agent has any more as drift, and not one that a model had made up', async () => {
+    const run = async (dispatcher: HookDispatcher, name: string) => {
+      const op = dispatcher.startOperation({ agentName: 'a' })
+      const request = { messages: [], tools: [{ type: 'function', function: { name } }] }
+      const calls = ['find', 'made_up'].map((apiName, at) => ({
+        id: `call_${at}`,
+        type: 'function',
+        function: { name: apiName, arguments: '{}' },
+      }))
+      const message = { role: 'assistant', content: null, tool_calls: calls }
+      const reply = { choices: [{ index: 0, message, finish_reason: 'tool_calls' }] }
+      await op.llmCall({ model: 'm', request }, () => reply)
+      await op.toolCall({ apiName: 'find', args: {} }, () => 1)
+      await op
+        .toolCall({ apiName: 'made_up', args: {} }, () => {
+          throw new Error('There is no such tool.')
+        })
+        .catch(() => {})
+      await op.complete()
+    }
+    const file = newFile()
+    const recorded = new HookDispatcher()
+    const recorder = recordTools(recorded, { file })
+    await run(recorded, 'find')
+    recorder[Symbol.dispose]()
+    const again = async (name: string) => {
+      const dispatcher = new HookDispatcher()
+      const replay = replayTools(dispatcher, { file })
+      await run(dispatcher, name)
+      return replay
+    }
+    ;(await again('find')).assertFollowed()
+    const renamed = await again('find_order')
+    expect(renamed.report().drifted).toEqual(['find'])
+    const failure = thrownBy(() => renamed.assertFollowed())
+    expect(failure.code).toBe('REPLAY_DRIFTED')
+    expect(failure.message).toContain(
+      'Tool "find" was called as it was recorded, and no agent has it any more.',
+    )
+    expect(failure.message).toContain('Tools: find_order.')
+  })
+
   it.each([
     ['another way', (from: object) => from],
     [

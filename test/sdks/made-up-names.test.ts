@@ -7,4 +7,6 @@ import { strandsSubject } from './subjects/strands.ts'
 
 tellMadeUpNames([mastraSubject, strandsSubject, googleAdkSubject, claudeAgentSubject, copilotSubject], {
   runNoOther: ['google-adk'],
+  // A rule that was not used is told, as ever; one that says it is optional is not.
+  listNone: ['claude-agent'],
 })

@@ -8,6 +8,7 @@ import { Failures } from '../failures.ts'
 import { Layers } from '../layers.ts'
 import { isSubAgent } from '../sub-agent.ts'
 import { ToolCatalog } from '../tool-catalog.ts'
+import { toolsBut } from '../unused-rules.ts'
 import {
   type Divergence,
   divergenceOfMiss,
@@ -66,6 +67,8 @@ export class ToolReplay implements Disposable {
   readonly #order = new RunOrder()
   readonly #undo: Disposable | undefined
   readonly #leave: () => void
+  /** By name of the tool: a run in which the recording said what it gave. */
+  readonly #worked = new Map<string, string>()
   #served = 0
   #live = 0
   #told = false
@@ -107,6 +110,11 @@ export class ToolReplay implements Disposable {
           type: 'beforeLlmCall',
           handler: (event) => this.#catalog.readRequest(event as HookEvent<'beforeLlmCall'>),
         },
+        {
+          id: `${id}.reply`,
+          type: 'afterLlmCall',
+          handler: (event) => this.#catalog.readReply(event as HookEvent<'afterLlmCall'>),
+        },
       ],
     })
   }
@@ -136,7 +144,7 @@ export class ToolReplay implements Disposable {
           ? []
           : [...this.#misses, ...missing, ...divergencesOfOrder(made, recorded, this.#keyOf)],
       unreached: unserved.filter((call) => !held.has(call)),
-      drifted: [...this.#drifted.keys()].sort(),
+      drifted: [...new Set([...this.#drifted.keys(), ...this.#gone()])].sort(),
     }
   }
 
@@ -177,6 +185,10 @@ export class ToolReplay implements Disposable {
 
   /** What can only be known at the end. Misses have failed their calls before. */
   #endFailures(): HookspanError[] {
+    for (const name of this.#gone()) {
+      const gone = `Tool "${name}" was called as it was recorded, and no agent has it any more.`
+      this.#drift(name, `${gone}\n${toolsBut(name, this.#catalog.names)}`)
+    }
     return this.report()
       .divergences.filter((divergence) => !this.#misses.includes(divergence))
       .map(({ message }) => new HookspanError('REPLAY_DIVERGED', message))
@@ -192,6 +204,9 @@ export class ToolReplay implements Disposable {
       throw this.#failures.add(new HookspanError('REPLAY_DIVERGED', divergence.message))
     }
     this.#served++
+    if (recorded.error === undefined && recorded.success !== false) {
+      this.#worked.set(call.apiName, call.operation.operationId)
+    }
     this.#note(call, { call: made, recorded, overruled: false })
     // It makes its own recorded calls. What it said then is not said for it.
     if (isSubAgent(call)) return undefined
@@ -257,18 +272,27 @@ export class ToolReplay implements Disposable {
     }
   }
 
+  /** Tools that the agents have no more. Where none is left they are in no request, and nobody can tell. */
+  #gone(): string[] {
+    const made = [...this.#worked].map(([apiName, operationId]) => ({ apiName, operationId }))
+    return made.filter((call) => this.#catalog.isMadeUp(call)).map(({ apiName }) => apiName)
+  }
+
   #checkDrift({ apiName, inputSchema, operation }: StandInCall): void {
     const recorded = this.#recording.tools[apiName]?.inputSchema
     // The tool's own, and what of it the model is offered, which SDKs may write otherwise: either may have been recorded.
     const schemas = [inputSchema, this.#catalog.inputSchema(operation.operationId, apiName)]
     const now = schemas.flatMap((schema) => schemaDigest(schema) ?? [])
     if (recorded === undefined || now.length === 0 || now.includes(recorded)) return
-    if (this.#drifted.has(apiName)) return
-    const failure = new HookspanError(
-      'REPLAY_DRIFTED',
+    this.#drift(
+      apiName,
       `The input schema of "${apiName}" has changed since the recording.\n  recorded ${recorded}\n  now      ${now[0]}\nRecord it again.`,
     )
-    this.#drifted.set(apiName, this.#failures.add(failure))
+  }
+
+  #drift(apiName: string, message: string): void {
+    if (this.#drifted.has(apiName)) return
+    this.#drifted.set(apiName, this.#failures.add(new HookspanError('REPLAY_DRIFTED', message)))
   }
 }
 
