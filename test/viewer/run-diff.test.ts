@@ -11,6 +11,8 @@ import {
 import { actsOf, branchesOf, tableOf } from '../../src/viewer/model/run-steps.ts'
 import { receiveTraces } from '../../src/viewer/otlp/receive.ts'
 import { Store } from '../../src/viewer/store/store.ts'
+import { diffText } from '../../src/viewer/text/diff-text.ts'
+import { createPaint } from '../../src/viewer/text/paint.ts'
 import { id, otlp, type TestSpan, TRACE } from './support.ts'
 
 interface Turn {
@@ -212,4 +214,32 @@ it('of those that did the same, it is counted in how many it failed, and in how 
   for (const row of mocking.rows) if (row.category === 'tool' && row.label === 'fetch') row.mocked = true
   const [, second] = tableOf(branchesOf([mocking, run(base)].map(actsOf), false)).rows
   expect(second![0]!.branch).toMatchObject({ act: { label: 'fetch' }, runs: [0, 1], mocked: 1 })
+})
+
+it('a call that was refused is not told as one that failed', () => {
+  const tool = (name: string, outcome: string, at: number): TestSpan => ({
+    ...{ spanId: id(at), parentSpanId: id(1), name: `execute_tool ${name}`, start: at, end: at + 1 },
+    ...(outcome !== 'completed' && { error: 'no' }),
+    attributes: {
+      'gen_ai.operation.name': 'execute_tool',
+      'gen_ai.tool.name': name,
+      'hookspan.tool.outcome': outcome,
+    },
+  })
+  const store = new Store({ file: ':memory:' })
+  const agent = { 'gen_ai.operation.name': 'invoke_agent', 'gen_ai.agent.name': 'a' }
+  const spans = [
+    { spanId: id(1), name: 'invoke_agent a', end: 100, attributes: agent },
+    ...['denied', 'rejected', 'errored', 'completed'].map((outcome, at) => tool(outcome, outcome, at + 2)),
+  ]
+  store.addSpans(receiveTraces(Buffer.from(JSON.stringify(otlp(spans))), 'json').items)
+  const { rows, summary } = store.run(TRACE)!
+  const side: DiffSide = { summary, rows, open: (spanId) => store.span(TRACE, spanId) }
+  const text = diffText(diffRuns(side, side), createPaint(false))
+  expect(text.match(/\w+\(\).*/g)?.map((line) => line.replace(/\(\).*(ms|s)/, ''))).toEqual([
+    'denied denied',
+    'rejected rejected',
+    'errored failed',
+    'completed',
+  ])
 })

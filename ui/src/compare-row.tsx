@@ -1,6 +1,6 @@
 /** What two runs did in the same place. */
 import type { ComponentChildren } from 'preact'
-import type { DiffChange, DiffUnit } from '../../src/viewer/model/diff-changes.ts'
+import { badEnd, type DiffChange, type DiffUnit } from '../../src/viewer/model/diff-changes.ts'
 import { formatCount, formatDuration } from '../../src/viewer/model/format.ts'
 import { type DiffRow, isDifference, wordsOf } from '../../src/viewer/model/run-diff.ts'
 import type { RunSummary } from '../../src/viewer/model/span.ts'
@@ -162,6 +162,7 @@ function Unit({
   linked: boolean
 }) {
   if (!unit) return <div class="unit none" />
+  const end = badEnd(unit)
   return (
     <div class={`unit cat-${unit.category} ${unit.error ? 'bad' : ''}`}>
       <Icon name={unit.category} />
@@ -175,7 +176,7 @@ function Unit({
         </span>
       )}
       {unit.mocked && <Badge kind="mocked">mocked</Badge>}
-      {unit.error && <Badge kind="error">error</Badge>}
+      {end && <Badge kind={end === 'failed' ? 'error' : 'denied'}>{end === 'failed' ? 'error' : end}</Badge>}
       <span class="hint preview">
         <Text>{unit.preview}</Text>
       </span>

@@ -20,6 +20,12 @@ export interface DiffUnit {
   reply: string
 }
 
+/** How a call ended that did not do what it was to: a refusal is no failure. Empty for any other. */
+export function badEnd({ outcome, error }: DiffUnit): '' | 'failed' | 'denied' | 'rejected' | 'skipped' {
+  if (outcome === 'denied' || outcome === 'rejected' || outcome === 'skipped') return outcome
+  return error ? 'failed' : ''
+}
+
 export interface DiffChange {
   what: 'prompt' | 'reply' | 'arguments' | 'result' | 'model' | 'order' | 'outcome' | 'error' | 'tools'
   lines: DiffLine[]

@@ -1,4 +1,4 @@
-import type { DiffUnit } from '../model/diff-changes.ts'
+import { badEnd, type DiffUnit } from '../model/diff-changes.ts'
 import { formatCost, formatCount, formatDuration, statusWord, visibleText } from '../model/format.ts'
 import { divergenceAt, type RunDiff, wordsOf } from '../model/run-diff.ts'
 import type { RunSummary } from '../model/span.ts'
@@ -49,6 +49,7 @@ function side(run: RunSummary, paint: Paint): string {
 }
 
 function unit(of: DiffUnit, paint: Paint): string {
+  const end = badEnd(of)
   const preview = of.category === 'tool' ? `(${paint.safe(of.preview, 80)})` : ''
-  return `${of.category} ${paint.safe(of.label, 40)}${preview}  ${formatDuration(of.durationMs)}${of.mocked ? ' mocked' : ''}${of.error ? ' failed' : ''}`
+  return `${of.category} ${paint.safe(of.label, 40)}${preview}  ${formatDuration(of.durationMs)}${of.mocked ? ' mocked' : ''}${end && ` ${end}`}`
 }
