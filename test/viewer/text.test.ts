@@ -83,69 +83,79 @@ it('what runs and who is waited for is said with the time until now', () => {
   expect(text[2]).toMatch(/human_intervention {2}waiting +1\d\.\d s$/)
 })
 
-it('a conversation marks what failed, was cut, refused or ended early, without colours', () => {
-  const said = (...messages: object[]) => JSON.stringify(messages)
-  const text = (role: string, content: string) => ({ role, parts: [{ type: 'text', content }] })
-  const cut = text('system', '[hookspan: 2 messages, 113047 bytes cut]')
-  const calls = { role: 'assistant', parts: [{ type: 'tool_call', id: 'c1', name: 'pay', arguments: {} }] }
-  const { rows, open } = load([
-    { spanId: id(1), name: 'invoke_agent a', end: 100, attributes: agent },
-    {
-      ...{ spanId: id(2), parentSpanId: id(1), name: 'chat m', start: 1, end: 5 },
-      attributes: {
-        ...chat(10),
-        'gen_ai.input.messages': said(text('system', 'You help.'), cut, text('user', 'Hi')),
-        'gen_ai.output.messages': said(calls),
-        'gen_ai.response.finish_reasons': ['tool_calls'],
+it.each(['tool_calls', 'toolUse', 'tool-calls'])(
+  'a conversation marks what failed, was cut, refused or ended early, and not %s',
+  (whole) => {
+    const said = (...messages: object[]) => JSON.stringify(messages)
+    const text = (role: string, content: string) => ({ role, parts: [{ type: 'text', content }] })
+    const cut = text('system', '[hookspan: 2 messages, 113047 bytes cut]')
+    const calls = { role: 'assistant', parts: [{ type: 'tool_call', id: 'c1', name: 'pay', arguments: {} }] }
+    const { rows, open } = load([
+      { spanId: id(1), name: 'invoke_agent a', end: 100, attributes: agent },
+      {
+        ...{ spanId: id(2), parentSpanId: id(1), name: 'chat m', start: 1, end: 5 },
+        attributes: {
+          ...chat(10),
+          'gen_ai.input.messages': said(text('system', 'You help.'), cut, text('user', 'Hi')),
+          'gen_ai.output.messages': said(calls),
+          'gen_ai.response.finish_reasons': [whole],
+        },
       },
-    },
-    {
-      ...{
-        spanId: id(3),
-        parentSpanId: id(1),
-        name: 'execute_tool pay',
-        start: 6,
-        end: 9,
-        error: 'no money',
+      {
+        ...{
+          spanId: id(3),
+          parentSpanId: id(1),
+          name: 'execute_tool pay',
+          start: 6,
+          end: 9,
+          error: 'no money',
+        },
+        attributes: {
+          'gen_ai.operation.name': 'execute_tool',
+          'gen_ai.tool.name': 'pay',
+          'gen_ai.tool.call.id': 'c1',
+        },
       },
-      attributes: {
-        'gen_ai.operation.name': 'execute_tool',
-        'gen_ai.tool.name': 'pay',
-        'gen_ai.tool.call.id': 'c1',
+      {
+        ...{ spanId: id(4), parentSpanId: id(1), name: 'human_intervention', start: 9, end: 10 },
+        attributes: { 'hookspan.human.action': 'reject', 'hookspan.human.rejection_reason': 'too much' },
       },
-    },
-    {
-      ...{ spanId: id(4), parentSpanId: id(1), name: 'human_intervention', start: 9, end: 10 },
-      attributes: { 'hookspan.human.action': 'reject', 'hookspan.human.rejection_reason': 'too much' },
-    },
-    {
-      ...{ spanId: id(5), parentSpanId: id(1), name: 'chat m', start: 11, end: 15, error: '503 overloaded' },
-      attributes: { ...chat(10), 'gen_ai.input.messages': said(text('user', 'Go on')) },
-    },
-    {
-      ...{ spanId: id(6), parentSpanId: id(1), name: 'chat m', start: 16, end: 20 },
-      attributes: {
-        ...chat(10),
-        'gen_ai.output.messages': said(text('assistant', 'It is')),
-        'gen_ai.response.finish_reasons': ['length'],
+      {
+        ...{
+          spanId: id(5),
+          parentSpanId: id(1),
+          name: 'chat m',
+          start: 11,
+          end: 15,
+          error: '503 overloaded',
+        },
+        attributes: { ...chat(10), 'gen_ai.input.messages': said(text('user', 'Go on')) },
       },
-    },
-  ])
-  const told = conversationText(buildConversation(rows, open), createPaint(false)).split('\n')
-  expect(told).toEqual(
-    expect.arrayContaining([
-      'not recorded',
-      '  ✗ no money',
-      '☺ reject because: too much',
-      '✗ 503 overloaded',
+      {
+        ...{ spanId: id(6), parentSpanId: id(1), name: 'chat m', start: 16, end: 20 },
+        attributes: {
+          ...chat(10),
+          'gen_ai.output.messages': said(text('assistant', 'It is')),
+          'gen_ai.response.finish_reasons': ['length'],
+        },
+      },
+    ])
+    const told = conversationText(buildConversation(rows, open), createPaint(false)).split('\n')
+    expect(told).toEqual(
+      expect.arrayContaining([
+        'not recorded',
+        '  ✗ no money',
+        '☺ reject because: too much',
+        '✗ 503 overloaded',
+        '── 3 ── the reply ended by length',
+      ]),
+    )
+    expect(told.filter((line) => /the reply ended|^system/.test(line))).toEqual([
+      'system',
       '── 3 ── the reply ended by length',
-    ]),
-  )
-  expect(told.filter((line) => /the reply ended|^system/.test(line))).toEqual([
-    'system',
-    '── 3 ── the reply ended by length',
-  ])
-})
+    ])
+  },
+)
 
 it('a picture counts as a picture, not as the letters it is written in', () => {
   const picture = { type: 'blob', modality: 'image', mime_type: 'image/png', content: 'A'.repeat(400_000) }

@@ -29,9 +29,9 @@ export interface ModelCall {
   ended?: string
 }
 
-/** Of replies that are whole, in the words of each API, without case and hyphens. */
+/** Of replies that are whole, in the words of each API and SDK, as letters alone. */
 const WHOLE = new Set(
-  'stop stop_sequence end_turn eos eos_token tool_calls tool_call tool_use function_call completed complete success pause_turn requires_action'.split(
+  'stop stopsequence endturn eos eostoken toolcalls toolcall tooluse functioncall completed complete success pauseturn requiresaction'.split(
     ' ',
   ),
 )
@@ -54,7 +54,7 @@ function endedBy(attributes: Attributes): string | undefined {
   const given = parse(read(attributes, NAMES.finishReasons) ?? null)
   const [first] = Array.isArray(given) ? given : [given]
   if (typeof first !== 'string' || first === '') return undefined
-  return WHOLE.has(first.toLowerCase().replaceAll('-', '_')) ? undefined : first
+  return WHOLE.has(first.toLowerCase().replace(/[^a-z]/g, '')) ? undefined : first
 }
 
 /** Content may travel in the `operation.details` log event instead of on the span. */
