@@ -1,15 +1,16 @@
 import { AsyncLocalStorage } from 'node:async_hooks'
 import { RunSuspended } from '../../dispatcher/calls/suspended.ts'
 import { saidOf } from '../../dispatcher/calls/tool-outcome.ts'
-import type { ToolCallDecision, ToolCallInit, ToolOutcome } from '../../dispatcher/index.ts'
-import { HookspanError } from '../../internal/errors.ts'
+import type { ToolCallInit } from '../../dispatcher/index.ts'
+import type { HookspanError } from '../../internal/errors.ts'
 import { defined, isRecord } from '../../internal/objects.ts'
-import { asObjects } from '../../wire/reading.ts'
 import { isStream } from '../../wire/watch-stream.ts'
 import { currentCalls, type SafeCalls } from '../safe/calls.ts'
-import type { SafeToolCall } from '../safe/tool-call.ts'
 import type { ObservedRun } from '../sdk-run/observed-run.ts'
-import { foundBySdk, performTool, type ToldModel } from './perform-tool.ts'
+import { normalized, notResumed, ownStatus, refusedBy, unanswered } from './approval-status.ts'
+import { copyOf } from './copy-of.ts'
+import type { DecidedCall } from './decided-call.ts'
+import { performTool, type ToldModel } from './perform-tool.ts'
 import type { ClientResult, RefusedCall } from './resumed-messages.ts'
 import {
   type ApprovalOptions,
@@ -22,19 +23,10 @@ import {
   type SdkTools,
   type ToolOptions,
 } from './sdk.ts'
+import { isSearch, searchingTool } from './tool-search.ts'
 
 /** Whose tool is at work. */
 const atWork = new AsyncLocalStorage<ObservedTools>()
-
-/** A call on its way from its decision to its tool. */
-export interface DecidedCall {
-  readonly name: string
-  readonly call: SafeToolCall<unknown, unknown>
-  readonly decision: ToolCallDecision<unknown, unknown>
-  readonly input: unknown
-  readonly toolCallId: string
-  says(told: ToldModel, result: unknown): void
-}
 
 /**
  * The tools of one call of the SDK. A tool call is decided when the SDK asks whether it is approved, before any tool
@@ -88,7 +80,11 @@ export class ObservedTools {
 
   #copy(name: string, tool: SdkTool): SdkTool {
     if (!isRecord(tool)) return tool
-    if (isSearch(tool)) return this.#searching(name, tool)
+    if (isSearch(tool)) {
+      const open = () => [...this.#decided.values()].flat().filter((one) => one.name === name)
+      const take = (toolCallId: string, input?: unknown) => this.#take(name, toolCallId, input)
+      return searchingTool(tool, { open, take, worded: this.#worded(tool) })
+    }
     const caller = localCallerOf(tool)
     const own: Partial<SdkTool> = {
       ...(typeof tool.execute === 'function' && this.#executed(name, tool)),
@@ -105,40 +101,6 @@ export class ObservedTools {
       }),
     }
     return copyOf(tool, own)
-  }
-
-  /** The SDK has an `execute` of its own in it, and puts another in its place: what it searches with, and what it tells of it, is left. */
-  #searching(name: string, tool: SdkTool): SdkTool {
-    const copy = copyOf(tool, {
-      toModelOutput: async (asked) => {
-        const decided = this.#take(name, asked.toolCallId)
-        if (decided !== undefined) await foundBySdk(decided, asked.output)
-        return this.#worded(tool).toModelOutput?.(asked)
-      },
-    })
-    const own = (tool as Searching)[SEARCH]
-    const calls = () => [...this.#decided.values()].flat().filter((one) => one.name === name)
-    const search: Search = async (asked) => {
-      const decided = calls().find(({ input }) => queryOf(input) === asked.query)
-      if (decided === undefined) return own?.(asked) ?? []
-      const { call, decision, toolCallId, input } = decided
-      if (decision.state !== 'run') return namesIn(decision)
-      if (call.refused !== undefined) return []
-      try {
-        if (own === undefined)
-          throw new Error(`The AI SDK searches by itself, and for ${queryOf(input)} alone.`)
-        return await call.enter(() => own({ ...asked, query: queryOf(decision.args) }))
-      } catch (error) {
-        this.#take(name, toolCallId, input)
-        await call.fail(error)
-        throw error
-      }
-    }
-    // Read when a search begins: where the user gave no function, the SDK searches by itself for what it was asked.
-    const isAsAsked = ({ decision, input }: DecidedCall) =>
-      decision.state === 'run' && queryOf(decision.args) === queryOf(input)
-    const get = () => (own === undefined && calls().every(isAsAsked) ? undefined : search)
-    return Object.defineProperty(copy, SEARCH, { get, configurable: true, enumerable: false })
   }
 
   #executed(name: string, tool: SdkTool): Pick<SdkTool, 'execute'> {
@@ -362,30 +324,6 @@ export class ObservedTools {
   }
 }
 
-/** What the SDK marks a `toolSearch()` by. */
-const IS_SEARCH = Symbol.for('vercel.ai.toolSearch')
-/** What the user gave it to search with. */
-const SEARCH = Symbol.for('vercel.ai.toolSearch.search')
-
-type Search = (asked: { readonly query: unknown }) => unknown
-
-interface Searching extends SdkTool {
-  readonly [IS_SEARCH]?: boolean
-  readonly [SEARCH]?: Search
-}
-
-function isSearch(tool: SdkTool): boolean {
-  return (tool as Searching)[IS_SEARCH] === true
-}
-
-/** Of what is said to be found in its place the SDK takes those that there are. */
-function namesIn(outcome: ToolOutcome): unknown[] {
-  const tools = 'result' in outcome && isRecord(outcome.result) ? outcome.result.tools : undefined
-  return asObjects(tools).map(({ name }) => name)
-}
-
-const queryOf = (input: unknown): unknown => (isRecord(input) ? input.query : undefined)
-
 /** In a durable run: until it is kept that the tool is at work. */
 function begunBefore({ call, decision }: DecidedCall): Promise<void> | undefined {
   return decision.state === 'run' ? call.begins() : undefined
@@ -396,68 +334,11 @@ function put(object: object, name: string, value: unknown): void {
   Object.defineProperty(object, name, { value, configurable: true, writable: true, enumerable: true })
 }
 
-/** Own properties and all that its class gives it, also of a tool that is frozen. */
-function copyOf(tool: SdkTool, own: Partial<SdkTool>): SdkTool {
-  const replaced = Object.entries(own).map(([key, value]) => [
-    key,
-    { value, configurable: true, writable: true, enumerable: true },
-  ])
-  return Object.create(Object.getPrototypeOf(tool), {
-    ...(Object.getOwnPropertyDescriptors(tool) as PropertyDescriptorMap),
-    ...Object.fromEntries(replaced),
-  }) as SdkTool
-}
-
 /** How a tool becomes one that calls others by itself. */
 function localCallerOf({ experimental_toolCaller: caller }: SdkTool): LocalCaller | undefined {
   return isRecord(caller) && caller.type === 'local' && typeof caller.bind === 'function'
     ? (caller as unknown as LocalCaller)
     : undefined
-}
-
-/** As the SDK itself finds it out: the call's configuration comes before the tool's own. */
-async function ownStatus(
-  { needsApproval }: SdkTool,
-  own: unknown,
-  input: unknown,
-  options: ApprovalOptions,
-): Promise<ApprovalStatus> {
-  if (own !== undefined && own !== null) {
-    return (typeof own === 'function' ? await own(input, options) : own) as ApprovalStatus
-  }
-  if (needsApproval === undefined || needsApproval === null) return undefined
-  const { toolCallId, messages, toolContext: context } = options
-  const needed =
-    typeof needsApproval === 'function'
-      ? await needsApproval(input, { toolCallId, messages, context })
-      : needsApproval
-  return needed ? 'user-approval' : undefined
-}
-
-function normalized(status: ApprovalStatus): { type: string; reason?: string | undefined } {
-  if (typeof status === 'string') return { type: status }
-  return status ?? { type: 'not-applicable' }
-}
-
-const refusedBy = (reason = 'denied by toolApproval') =>
-  ({ kind: 'deny', code: 'tool_approval', reason }) as const
-
-/** The SDK takes whatever is not denied as approved: the loop cannot be stopped otherwise. */
-function unanswered(name: string, id: string | undefined): HookspanError {
-  return new HookspanError(
-    'INVALID_STATE',
-    `The run waits for a human to answer${id === undefined ? '' : ` request "${id}"`} about tool "${name}", and ` +
-      'nobody has. Resume it once the answer is there.',
-  )
-}
-
-/** Who says so in the messages is whoever wrote them: no gate goes by it. */
-function notResumed(name: string): HookspanError {
-  return new HookspanError(
-    'INVALID_STATE',
-    `The messages say that tool "${name}" is approved, and a gate asks a human about it, who was not asked in this run. Go on ` +
-      'with the run that was parked: runWith({ resume: await parkedRun(result) }, ...).',
-  )
 }
 
 /** As the SDK tells an output of which the tool says nothing. */
