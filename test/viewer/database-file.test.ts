@@ -5,7 +5,7 @@ import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'n
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
-import { startViewer } from 'hookspan/viewer'
+import { openRunSource, startViewer } from 'hookspan/viewer'
 import { afterEach, beforeEach, expect, it } from 'vitest'
 
 let folder: string
@@ -79,3 +79,20 @@ it('that another process has for itself for a moment, as one that ends has, is w
   await viewer.close()
   expect(await ended).toEqual([0, null])
 })
+
+it('that another program writes to for long is read all the same, and one that nobody else may read is not named as the wrong one', async () => {
+  const db = join(folder, 'traces.db')
+  await (await startViewer({ db, port: 0 })).close()
+  const other = new DatabaseSync(db)
+  other.exec('BEGIN IMMEDIATE')
+  const runs = await openRunSource({ db })
+  expect(await runs.listRuns('', 10)).toMatchObject({ total: 0 })
+  runs.close()
+  other.exec(
+    'ROLLBACK; PRAGMA locking_mode = EXCLUSIVE; BEGIN EXCLUSIVE; UPDATE meta SET value = value; COMMIT',
+  )
+  await expect(openRunSource({ db })).rejects.toThrow(
+    `Cannot open ${db}: database is locked. Another program holds it: let that end, or what it has begun.`,
+  )
+  other.close()
+}, 30_000)

@@ -9,6 +9,8 @@ import { BROUGHT_UP, bringUp, createSchema, SCHEMA_VERSION } from './schema.ts'
 
 /** Another viewer of the file writes for less. From the first statement on: the first read may meet one that ends. */
 export const BUSY_MS = 2000
+const SQLITE_BUSY = 5
+const SQLITE_READONLY = 8
 const SQLITE_FULL = 13
 /** The file that several viewers share could not be made as long as it has to be. */
 const SQLITE_IOERR_SHMSIZE = 4874
@@ -18,6 +20,10 @@ const PRAGMAS = `
   PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL;
   PRAGMA cache_size = -65536; PRAGMA temp_store = MEMORY;
   PRAGMA wal_autocheckpoint = 4000; PRAGMA journal_size_limit = 16777216;`
+const MENDS: Readonly<Record<number, string>> = {
+  [SQLITE_BUSY]: 'Another program holds it: let that end, or what it has begun',
+  [SQLITE_READONLY]: 'Who reads it writes beside it: copy it, with its -wal, and name the copy with --db',
+}
 const OPEN_ELSEWHERE = 'HOOKSPAN_OPEN_ELSEWHERE'
 
 /** Where traces are kept when nothing else is said: the data folder of the user, by the custom of the system. */
@@ -25,9 +31,18 @@ export function defaultDatabaseFile(env: NodeJS.ProcessEnv = process.env): strin
   return join(dataFolder(env), 'traces.db')
 }
 
-export function isDiskFull(error: unknown): boolean {
-  const { errcode = 0 } = error as { errcode?: number }
-  return errcode % 256 === SQLITE_FULL || errcode === SQLITE_IOERR_SHMSIZE
+function codeOf(error: unknown): number {
+  return (error as { errcode?: number }).errcode ?? 0
+}
+
+function isDiskFull(error: unknown): boolean {
+  const code = codeOf(error)
+  return code % 256 === SQLITE_FULL || code === SQLITE_IOERR_SHMSIZE
+}
+
+/** There is no room, or another program writes: what is there can be read all the same. */
+export function cannotWriteNow(error: unknown): boolean {
+  return isDiskFull(error) || codeOf(error) % 256 === SQLITE_BUSY
 }
 
 export interface OpenedDatabase {
@@ -55,7 +70,8 @@ export function openDatabase(file: string): OpenedDatabase {
 
 export function cannotOpen(file: string, error: unknown): Error {
   const why = (error as Error).message
-  return new Error(`Cannot open ${file}: ${why}. Name another file with --db.`, { cause: error })
+  const mend = MENDS[codeOf(error) % 256] ?? 'Name another file with --db'
+  return new Error(`Cannot open ${file}: ${why}. ${mend}.`, { cause: error })
 }
 
 function open(file: string): OpenedDatabase {
@@ -71,8 +87,8 @@ function open(file: string): OpenedDatabase {
   try {
     db.exec(`PRAGMA auto_vacuum = INCREMENTAL; ${PRAGMAS}`)
   } catch (error) {
-    if (!isDiskFull(error)) throw error
-    if (!isAlone) {
+    if (!cannotWriteNow(error)) throw error
+    if (!isAlone && isDiskFull(error)) {
       db.close()
       db = connectAlone(file)
       isAlone = true
@@ -86,7 +102,7 @@ function open(file: string): OpenedDatabase {
     createSchema(db)
   } catch (error) {
     // Everything is there; only that it is could not be written again.
-    if (!isDiskFull(error) || versionOf(db) !== SCHEMA_VERSION) throw error
+    if (!cannotWriteNow(error) || versionOf(db) !== SCHEMA_VERSION) throw error
   }
   return { db, setAside, isAlone }
 }

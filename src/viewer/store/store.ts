@@ -14,7 +14,7 @@ import { Answers, type SearchResult } from './answers.ts'
 import { summingArrived } from './arrivals.ts'
 import { exportingRun } from './export.ts'
 import { KeptSums } from './kept-sums.ts'
-import { BUSY_MS, cannotOpen, isDiskFull, openDatabase, shareDatabase } from './open-database.ts'
+import { BUSY_MS, cannotOpen, cannotWriteNow, openDatabase, shareDatabase } from './open-database.ts'
 import { type Page, Reader, type RunList } from './reader.ts'
 import { Retention, type RetentionOptions } from './retention.ts'
 import { marking } from './run-columns.ts'
@@ -103,8 +103,8 @@ export class Store {
       try {
         db.exec(`UPDATE run SET dirty = 1 WHERE ${IS_OPEN}`)
       } catch (error) {
-        // On a full disk they are shown as they stood.
-        if (!isDiskFull(error)) throw error
+        // Where nothing can be written they are shown as they stood.
+        if (!cannotWriteNow(error)) throw error
       }
     } catch (error) {
       // Its first pages are a database's, and others are not.
