@@ -1,4 +1,5 @@
 export { verifySignature } from '../internal/signature.ts'
+export type { ApprovalChannel, Approvals, ApprovalsOptions } from './approvals.ts'
 export {
   type AuditEntry,
   type AuditEvent,
@@ -8,12 +9,7 @@ export {
   auditLog,
   verifyAudit,
 } from './audit-log.ts'
-export {
-  type ApprovalChannel,
-  type Approvals,
-  type ApprovalsOptions,
-  createApprovals,
-} from './create-approvals.ts'
+export { createApprovals } from './create-approvals.ts'
 export { memoryStore } from './memory-store.ts'
 export { type RedisChannelOptions, readMessage, redisChannel, signedMessage } from './redis-channel.ts'
 export type { RedisClient, RedisPlace } from './redis-client.ts'

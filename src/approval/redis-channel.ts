@@ -6,7 +6,7 @@ import { parseHostileJson } from '../internal/hostile-json.ts'
 import { safeStringify } from '../internal/json.ts'
 import { defined } from '../internal/objects.ts'
 import { assertSecret, ReplayGuard, signatureHeaders, verifySignature } from '../internal/signature.ts'
-import type { ApprovalChannel } from './create-approvals.ts'
+import type { ApprovalChannel } from './approvals.ts'
 import { REDIS_PLACE, type RedisPlace, RedisPool } from './redis-client.ts'
 
 export interface RedisChannelOptions extends RedisPlace {

@@ -1,7 +1,7 @@
 import { a, assertFields } from '../internal/expect.ts'
 import { WEBHOOK_FIELDS, type WebhookOptions, WebhookSender } from '../internal/http/webhook-sender.ts'
 import { safeStringify } from '../internal/json.ts'
-import type { ApprovalChannel } from './create-approvals.ts'
+import type { ApprovalChannel } from './approvals.ts'
 
 /**
  * Tells an endpoint of each request and of what became of it: `{ type: 'approval.requested' | 'approval.closed', ... }`,

@@ -1,0 +1,15 @@
+import type { ApprovalAnswer, ApprovalRequest } from '../gates/index.ts'
+import { digestOf } from '../internal/json.ts'
+import { defined } from '../internal/objects.ts'
+import type { AuditEvent } from './audit-log.ts'
+
+export function answeredEvent({ id, argsDigest }: ApprovalRequest, answer: ApprovalAnswer): AuditEvent {
+  const { approver, decision, reason, args, stop, alwaysAllow } = answer
+  const editedDigest = args === undefined ? undefined : digestOf(args)
+  const told = defined({ decision, argsDigest, editedDigest, approver, reason, stop, alwaysAllow })
+  return { event: 'answered', requestId: id, ...told }
+}
+
+export function requestedEvent({ id, operationId, apiName, argsDigest }: ApprovalRequest): AuditEvent {
+  return { event: 'requested', requestId: id, operationId, apiName, argsDigest }
+}
