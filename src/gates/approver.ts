@@ -41,7 +41,11 @@ export interface ApprovalAnswer {
   readonly argsDigest?: string
   /** With `reject`: end the run instead of telling the model. @default false */
   readonly stop?: boolean
-  /** With `approve` and `edit`: the same gate asks no more about this tool for the rest of the run. @default false */
+  /**
+   * With `approve` and `edit`: the same gate asks the same approvers no more about this tool, at this point, for the rest of the run.
+   *
+   * @default false
+   */
   readonly alwaysAllow?: boolean
 }
 

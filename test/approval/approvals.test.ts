@@ -9,7 +9,7 @@ import {
   sqliteStore,
   verifyAudit,
 } from 'hookspan/approval'
-import { deny, type Gate, mutate } from 'hookspan/gates'
+import { deny, type Gate, mutate, requireApproval } from 'hookspan/gates'
 import { requireHuman } from 'hookspan/policies'
 import { describe, expect, it, onTestFinished, vi } from 'vitest'
 import { answer, desk, folder, pending, request } from './support.ts'
@@ -315,6 +315,39 @@ describe('waiting for a human', () => {
     const other = call({}, 'send_mail')
     await answer(approvals, { decision: 'reject' })
     expect((await other).state).toBe('rejected')
+  })
+
+  it('asks whom else the same gate wants to ask, for what nobody may say yes to, and at its other point', async () => {
+    const { approvals, dispatcher } = desk()
+    const clerk = { approvers: ['clerk', 'boss'] }
+    const gate: Gate = {
+      id: 'sums',
+      point: ['beforeToolCall', 'afterToolCall'],
+      decide({ point, payload }) {
+        if (point === 'afterToolCall') return requireApproval(clerk)
+        const { sum } = payload as { sum: number }
+        if (sum > 1_000) return requireApproval({ ...clerk, allow: ['edit', 'reject'] })
+        return requireApproval(sum > 100 ? { approvers: ['boss'] } : clerk)
+      },
+    }
+    dispatcher.use({ name: 'sums', gates: [gate] })
+    const op = dispatcher.startOperation({ disable: ['require-human'] })
+    const ran: unknown[] = []
+    const refund = (sum: number) =>
+      op.toolCall({ apiName: 'refund', args: { sum } }, (args) => void ran.push(args))
+    const always = { decision: 'approve', approver: 'clerk', alwaysAllow: true } as const
+    const first = refund(10)
+    await answer(approvals, always)
+    await expect.poll(async () => (await pending(approvals)).point).toBe('afterToolCall')
+    await answer(approvals, always)
+    expect((await first).state).toBe('completed')
+    expect((await refund(20)).state).toBe('completed')
+    for (const sum of [500, 5_000]) {
+      const outcome = refund(sum)
+      await answer(approvals, { decision: 'reject', approver: 'boss' })
+      expect((await outcome).state).toBe('rejected')
+    }
+    expect(ran).toEqual([{ sum: 10 }, { sum: 20 }])
   })
 
   it('shows the requests of nested agents at the root', async () => {

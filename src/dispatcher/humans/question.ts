@@ -67,8 +67,11 @@ function gateKey({ gate, namesake }: Question): readonly (string | number)[] {
   return namesake === 0 ? [gate.id] : [gate.id, namesake]
 }
 
-export function allowKey(question: Question, { identifier, apiName }: ApprovalRequest): string {
-  return JSON.stringify([...gateKey(question), identifier, apiName])
+/** Of the point, and of whom is asked for what, too: one gate may leave small sums to a clerk and large ones to somebody else. */
+export function allowKey(question: Question, request: ApprovalRequest): string {
+  const { point, identifier, apiName, approvers = [], allow } = request
+  const asked = [[...approvers].sort(), [...allow].sort()]
+  return JSON.stringify([...gateKey(question), point, identifier, apiName, ...asked])
 }
 
 export function isAlwaysAllowed(core: OperationCore, key: string): boolean {
