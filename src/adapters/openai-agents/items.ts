@@ -67,6 +67,7 @@ export function requestToWire(request: ModelRequest, model: string, stream: bool
     systemInstructions,
     input,
     tools,
+    handoffs,
     modelSettings = {},
     previousResponseId,
     conversationId,
@@ -79,7 +80,7 @@ export function requestToWire(request: ModelRequest, model: string, stream: bool
     instructions: asName(systemInstructions),
     prompt,
     input,
-    tools: asList(tools).map(toolToWire),
+    tools: [...asList(tools).map(toolToWire), ...asObjects(handoffs).map(handoffToWire)],
     temperature,
     top_p: topP,
     max_output_tokens: maxTokens,
@@ -98,6 +99,17 @@ export function requestToWire(request: ModelRequest, model: string, stream: bool
 function toolToWire(tool: unknown): unknown {
   if (!isRecord(tool) || tool.type !== 'hosted_tool') return tool
   return { type: tool.name, ...(isRecord(tool.providerData) && tool.providerData) }
+}
+
+/** The model is offered it as a tool like any other. */
+function handoffToWire({ toolName, toolDescription, inputJsonSchema, strictJsonSchema }: Loose): Loose {
+  return defined({
+    type: 'function',
+    name: toolName,
+    description: toolDescription,
+    parameters: inputJsonSchema,
+    strict: strictJsonSchema,
+  })
 }
 
 const SETTINGS: Readonly<Record<string, string>> = {
@@ -127,8 +139,10 @@ export function requestFromWire(request: ModelRequest, asked: LlmRequest, decide
     if (sameJson(asked[key], value)) continue
     if (Object.hasOwn(SETTINGS, key)) settings[SETTINGS[key] as string] = value
     else if (key === 'input') changed.input = inputFromWire(request.input, value)
-    else if (key === 'tools') changed.tools = toolsFromWire(request.tools, value)
-    else if (Object.hasOwn(FIELDS, key)) changed[FIELDS[key] as string] = value
+    else if (key === 'tools') {
+      changed.tools = leftOf(request.tools, value, toolToWire)
+      changed.handoffs = leftOf(request.handoffs, value, handoffToWire)
+    } else if (Object.hasOwn(FIELDS, key)) changed[FIELDS[key] as string] = value
     else throw new TypeError(`the Agents SDK cannot be asked for another \`${key}\``)
   }
   return { ...request, modelSettings: settings, ...changed } as ModelRequest
@@ -149,8 +163,12 @@ function inputFromWire(before: ModelRequest['input'], input: unknown): unknown {
 }
 
 /** A gate may take tools away; the SDK has no way to run one that it does not know. */
-function toolsFromWire(before: ModelRequest['tools'], tools: unknown): unknown {
-  return asList(before).filter((tool) => asList(tools).some((left) => sameJson(toolToWire(tool), left)))
+function leftOf<T>(
+  before: readonly T[] | undefined,
+  tools: unknown,
+  told: (tool: T) => unknown,
+): readonly T[] {
+  return (before ?? []).filter((tool) => asList(tools).some((left) => sameJson(told(tool), left)))
 }
 
 function fromWire(item: Loose, all: readonly Loose[]): Item {

@@ -7,6 +7,7 @@ export interface ModelRequest {
   readonly input: string | readonly Item[]
   readonly systemInstructions?: string
   readonly tools?: readonly unknown[]
+  readonly handoffs?: readonly Item[]
   readonly modelSettings?: Readonly<Record<string, unknown>>
   readonly previousResponseId?: string
   readonly conversationId?: string

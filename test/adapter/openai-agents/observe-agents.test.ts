@@ -4,7 +4,7 @@ import * as agents from '@openai/agents'
 import { Agent, handoff, MemorySession, Runner, run, tool } from '@openai/agents'
 import { HookDispatcher, type HookEvent } from 'hookspan'
 import { deny, mutate } from 'hookspan/gates'
-import { mock, mockTools } from 'hookspan/mock'
+import { mock, mockTools, recordTools, replayTools } from 'hookspan/mock'
 import { observeAgents, unobserveAgents } from 'hookspan/openai-agents'
 import { toolPolicy } from 'hookspan/policies'
 import { afterEach, describe, expect, it, vi } from 'vitest'
@@ -427,6 +427,55 @@ describe('a handoff', () => {
     await runner.run(agentOf({ model, handoffs: [to] }), 'hi')
 
     expect(heard).toEqual([{ why: 'an invoice' }])
+  })
+})
+
+describe('a handoff is a tool that the model is offered', () => {
+  const run = (dispatcher: HookDispatcher) => {
+    const billing = new Agent({ name: 'billing', model: scripted('billed') })
+    const model = scripted([['transfer_to_billing', {}]], 'stayed')
+    const agent = agentOf({ name: 'triage', model, tools: [looking([])], handoffs: [billing] })
+    return { model, ran: observeRunner(bareRunner(), { dispatcher }).run(agent, 'hi') }
+  }
+
+  it('so that its mock and its recording stand for one that there is', async () => {
+    const dispatcher = new HookDispatcher()
+    const recorder = recordTools(dispatcher)
+    await run(dispatcher).ran
+    recorder[Symbol.dispose]()
+
+    using replay = replayTools(dispatcher, { recording: recorder.recording() })
+    expect((await run(dispatcher).ran).finalOutput).toBe('billed')
+    replay.assertFollowed()
+    replay[Symbol.dispose]()
+
+    using mocks = mockTools(dispatcher, [
+      mock('transfer_to_billing').returns('closed today'),
+      mock('transfer_to_billing').optional().returns('closed tomorrow'),
+    ])
+    expect((await run(dispatcher).ran).finalOutput).toBe('stayed')
+    mocks.assertUsed()
+  })
+
+  it('and that a gate may leave out', async () => {
+    const dispatcher = new HookDispatcher()
+    const isKept = ({ name }: { name: string }) => name !== 'transfer_to_billing'
+    dispatcher.use({
+      name: 'g',
+      gates: [
+        {
+          id: 'g',
+          point: 'beforeLlmCall',
+          decide: ({ payload }) => {
+            const { tools } = payload as { tools: { name: string }[] }
+            return mutate({ ...(payload as object), tools: tools.filter(isKept) })
+          },
+        },
+      ],
+    })
+    const { model, ran } = run(dispatcher)
+    await ran
+    expect(model.calls[0]?.request).toMatchObject({ tools: [{ name: 'look' }], handoffs: [] })
   })
 })
 
