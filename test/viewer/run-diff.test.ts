@@ -216,6 +216,15 @@ it('of those that did the same, it is counted in how many it failed, and in how 
   expect(second![0]!.branch).toMatchObject({ act: { label: 'fetch' }, runs: [0, 1], mocked: 1 })
 })
 
+it('of several runs those that refused a call are counted apart from those in which it failed', () => {
+  const [failing, denied] = [run(base), run(base)]
+  for (const row of failing.rows) if (row.label === 'search') row.error = true
+  for (const row of denied.rows)
+    if (row.label === 'search') Object.assign(row, { error: true, outcome: 'denied' })
+  const [first] = branchesOf([run(base), failing, denied].map(actsOf), false)
+  expect(first).toMatchObject({ act: { label: 'search' }, bad: 2, refused: 1 })
+})
+
 it('a call that was refused is not told as one that failed', () => {
   const tool = (name: string, outcome: string, at: number): TestSpan => ({
     ...{ spanId: id(at), parentSpanId: id(1), name: `execute_tool ${name}`, start: at, end: at + 1 },

@@ -3,6 +3,7 @@ import { expect, it } from 'vitest'
 import { buildConversation } from '../../src/viewer/model/conversation.ts'
 import { formatCount, formatDuration } from '../../src/viewer/model/format.ts'
 import { lintRun } from '../../src/viewer/model/lint.ts'
+import { seenBy } from '../../src/viewer/model/seen.ts'
 import { criticalPath, endOf } from '../../src/viewer/model/timing.ts'
 import { buildTree, emptyRow, flatten } from '../../src/viewer/model/tree.ts'
 import { sumsOf } from '../../src/viewer/model/tree-parts.ts'
@@ -154,6 +155,74 @@ it.each(['tool_calls', 'toolUse', 'tool-calls'])(
       'system',
       '── 3 ── the reply ended by length',
     ])
+  },
+)
+
+it('the mark of what is not recorded is no message, and what it stands for was sent', () => {
+  const words = (...all: string[]) => all.map((content) => ({ role: 'user', content }))
+  const mark = (count: number) => ({
+    role: 'system',
+    content: `[hookspan: ${count} messages, 9000 bytes cut]`,
+  })
+  const call = (number: number, messages: object[]): TestSpan => ({
+    ...{ spanId: id(number), parentSpanId: id(1), name: 'chat m', start: number, end: number + 1 },
+    attributes: { ...chat(10), 'gen_ai.input.messages': JSON.stringify(messages) },
+  })
+  const { rows, open } = load([
+    { spanId: id(1), name: 'invoke_agent a', end: 100, attributes: agent },
+    call(2, words('a', 'b', 'c')),
+    call(4, [mark(2), ...words('c', 'd')]),
+    call(6, [mark(3), ...words('d', 'e')]),
+    call(8, words('e')),
+  ])
+  const steps = buildConversation(rows, open).items.filter((item) => item.kind === 'step')
+  expect(steps.map(({ messages, added, gone }) => [messages, added, gone])).toEqual([
+    [3, 3, 0],
+    [4, 1, 0],
+    [5, 1, 0],
+    [1, 0, 4],
+  ])
+  expect(seenBy({ rows, open, spanId: id(4) })!.gone).toEqual([])
+  expect(seenBy({ rows, open, spanId: id(8) })!.gone).toEqual(['user: d'])
+})
+
+it.each(['a gate', 'a person'])(
+  'where %s changed it, what the model asked for is told beside what ran',
+  (who) => {
+    const asked = { type: 'tool_call', id: 'c1', name: 'pay', arguments: { eur: 900 } }
+    const tool: TestSpan = {
+      ...{ spanId: id(3), parentSpanId: id(1), name: 'execute_tool pay', start: 6, end: 9 },
+      attributes: {
+        'gen_ai.operation.name': 'execute_tool',
+        'gen_ai.tool.name': 'pay',
+        'gen_ai.tool.call.id': 'c1',
+        'gen_ai.tool.call.arguments': '{"eur":10}',
+        'gen_ai.tool.call.result': '{"ok":true}',
+      },
+    }
+    const mutate = { 'hookspan.gate.id': 'cap', 'hookspan.gate.decision': 'mutate' }
+    const byGate: TestSpan[] = [{ ...tool, events: [{ name: 'hookspan.gate', at: 7, attributes: mutate }] }]
+    const answer: TestSpan = {
+      ...{ spanId: id(4), parentSpanId: id(3), name: 'human_intervention', start: 7, end: 8 },
+      attributes: { 'hookspan.human.action': 'edit' },
+    }
+    const model: TestSpan = {
+      ...{ spanId: id(2), parentSpanId: id(1), name: 'chat m', start: 1, end: 5 },
+      attributes: {
+        ...chat(10),
+        'gen_ai.output.messages': JSON.stringify([{ role: 'assistant', parts: [asked] }]),
+      },
+    }
+    const root: TestSpan = { spanId: id(1), name: 'invoke_agent a', end: 100, attributes: agent }
+    const { rows, open } = load([root, model, ...(who === 'a gate' ? byGate : [tool, answer])])
+    const told = conversationText(buildConversation(rows, open), createPaint(false))
+    expect(told).toContain('⚙ pay({ "eur": 10 })\n  the model asked for { "eur": 900 }')
+    expect(seenBy({ rows, open, spanId: id(3) })!.asked).toBe('{"eur":900}')
+    const bare = load([root, model, tool])
+    expect(conversationText(buildConversation(bare.rows, bare.open), createPaint(false))).not.toContain(
+      'asked for',
+    )
+    expect(seenBy({ ...bare, spanId: id(3) })!.asked).toBeUndefined()
   },
 )
 

@@ -60,9 +60,10 @@ export function ModelContent({ span, version, onSelect }: CallProps) {
 function Input({ seen, span, onSelect }: { seen: Seen; span: SpanRecord; onSelect: (id: string) => void }) {
   const { before, messages, gone } = seen
   const runs = useMemo(() => inRuns(messages), [messages])
-  const added = messages.filter(({ isNew }) => isNew).length
+  const told = messages.filter(({ role }) => role !== 'not recorded')
+  const added = told.filter(({ isNew }) => isNew).length
   return (
-    <Section title="What the model saw" count={messages.length}>
+    <Section title="What the model saw" count={told.length}>
       <ContextBar chars={seen.chars} />
       {before !== undefined && (
         <p class="since">
@@ -168,12 +169,21 @@ export function SaidContent({ span }: { span: SpanRecord }) {
   )
 }
 
-export function ToolContent({ span }: { span: SpanRecord }) {
+export function ToolContent({ span, version }: Omit<CallProps, 'onSelect'>) {
+  const source = useSource()
+  const { traceId, spanId } = span
   const facts = useMemo(() => toolCallFacts(span), [span])
+  // It is beside what ran: where it cannot be read, that is all there is.
+  const { value } = useFollowed(() => source.seen(traceId, spanId), [traceId, spanId], version, 0)
   return (
     <>
+      {value?.asked !== undefined && (
+        <Section title="The model asked for">
+          <Value value={value.asked} />
+        </Section>
+      )}
       {facts.args !== null && (
-        <Section title="Arguments">
+        <Section title={value?.asked === undefined ? 'Arguments' : 'Called with'}>
           <Value value={facts.args} />
         </Section>
       )}

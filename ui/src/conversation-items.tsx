@@ -136,9 +136,15 @@ export function ToolCard({ item, onSelect }: { item: ToolItem; onSelect: OnSelec
         )}
       </header>
       <div class="io">
+        {item.asked && (
+          <div>
+            <h4>The model asked for</h4>
+            <PieceBlock piece={item.asked} onWhole={whole} />
+          </div>
+        )}
         {item.args.text && (
           <div>
-            <h4>Arguments</h4>
+            <h4>{item.asked ? 'Called with' : 'Arguments'}</h4>
             <PieceBlock piece={item.args} onWhole={whole} />
           </div>
         )}

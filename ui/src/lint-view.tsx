@@ -48,7 +48,7 @@ export function LintView({
             : `${counted(value.findings.length, 'finding')} in ${counted(value.calls, 'model call')}.`}{' '}
           {value.unreadCalls > 0 &&
             `${counted(value.unreadCalls, 'other')} ${value.unreadCalls === 1 ? 'carries' : 'carry'} no messages. `}
-          <span class="hint">Tokens are estimated at four characters each.</span>
+          <span class="hint">Tokens are estimated at four characters each, a thousand for a picture.</span>
         </p>
       </div>
       {value.findings.length === 0 && (

@@ -62,7 +62,7 @@ export function SpanDetails({
         </Section>
       )}
       {category === 'llm' && <ModelContent span={span} version={version} onSelect={onSelect} />}
-      {category === 'tool' && <ToolContent span={span} />}
+      {category === 'tool' && <ToolContent span={span} version={version} />}
       {category === 'agent' && <SaidContent span={span} />}
       {category === 'compact' && row?.compaction && (
         <Section title="Compaction">

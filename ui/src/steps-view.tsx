@@ -118,7 +118,8 @@ function spaced(cells: readonly Cell[], columns: number): (Cell | { empty: numbe
 }
 
 function ActCell({ cell, runs, total }: { cell: Cell; runs: readonly RunActs[]; total: number }) {
-  const { act, runs: members, bad, mocked } = cell.branch
+  const { act, runs: members, bad, refused, mocked } = cell.branch
+  const failed = bad - refused
   const first = runs[members[0]!]!
   return (
     <td
@@ -143,8 +144,11 @@ function ActCell({ cell, runs, total }: { cell: Cell; runs: readonly RunActs[]; 
             {mocked === members.length ? 'mocked' : `${mocked} of ${members.length} mocked`}
           </Badge>
         )}
-        {bad > 0 && bad < members.length && (
-          <Badge kind="error whole">{`${bad} of ${members.length} failed`}</Badge>
+        {failed > 0 && failed < members.length && (
+          <Badge kind="error whole">{`${failed} of ${members.length} failed`}</Badge>
+        )}
+        {refused > 0 && refused < members.length && (
+          <Badge kind="denied whole">{`${refused} of ${members.length} refused`}</Badge>
         )}
       </a>
       {act.preview && (

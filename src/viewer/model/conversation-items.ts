@@ -21,6 +21,8 @@ export interface ToolItem {
   callId: string
   name: string
   args: Piece
+  /** What the model asked for, where a gate or a person had something else run. */
+  asked?: Piece
   result: Piece | undefined
   error: string
   outcome: string

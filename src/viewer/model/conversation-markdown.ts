@@ -38,6 +38,7 @@ function blocksOfItem(item: ConversationItem, limits: MarkdownLimits, path: read
       const how = [item.mocked ? 'mocked' : item.outcome || state, duration(item.durationMs)].filter(Boolean)
       return of(
         plain(`tool ${item.name}${how.length > 0 ? `: ${how.join(', ')}` : ''}`),
+        labelled('the model asked for', item.asked ? whole(item.asked) : ''),
         labelled('arguments', whole(item.args)),
         labelled('error', item.error && fenced(cutText(item.error, item.spanId, limits))),
         labelled('result', item.result === undefined ? '' : whole(item.result)),

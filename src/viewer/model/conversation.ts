@@ -3,6 +3,7 @@
  * and each tool call is one card that gathers what the model asked for, what the tool did and what came back.
  */
 import { append } from '../../internal/append.ts'
+import { isRewritten } from './asked.ts'
 import { NAMES, readNumber, readText } from './attributes.ts'
 import {
   type ModelCall,
@@ -24,6 +25,7 @@ import type {
 } from './conversation-items.ts'
 import { finish, type InTurns } from './in-turns.ts'
 import {
+  cutCount,
   dataPiece,
   fingerprint,
   firstWords,
@@ -121,6 +123,8 @@ class Scope {
   #step = ''
   readonly #shown = new Map<string, number>()
   readonly #cards = new ToolCards()
+  /** What the model asked for, of calls that came to run. */
+  readonly #asked = new Map<ToolItem, Piece>()
   /** Calls that another span goes on with. */
   readonly #parked = new Map<string, ToolItem>()
   /** Fingerprints of what the last model call was sent, and the messages themselves. */
@@ -263,15 +267,19 @@ class Scope {
 
   #stepItem(row: SpanRow, input: Message[], prints: readonly string[], tools: ToolDefinition[]): StepItem {
     const before = new Bag(this.#lastPrints)
-    const known = prints.filter((print) => before.take(print)).length
+    const told = prints.filter((_, at) => !isCutMark(input[at]!))
+    const known = told.filter((print) => before.take(print)).length
+    // What is not recorded was sent, and is not gone.
+    const cut = cutCount(input)
+    const last = this.#lastInput.filter((message) => !isCutMark(message)).length + cutCount(this.#lastInput)
     return {
       kind: 'step',
       step: this.#step,
       spanId: row.spanId,
       model: row.label,
-      messages: input.length,
-      added: input.length - known,
-      gone: this.#lastPrints.length - known,
+      messages: told.length + cut,
+      added: told.length - known,
+      gone: Math.max(0, last - known - cut),
       chars: charsByRole(input, tools),
       inputTokens: row.inputTokens,
       outputTokens: row.outputTokens,
@@ -378,7 +386,11 @@ class Scope {
     card.error = facts.error || row.errorText
     card.durationMs = durationMs(row)
     if (facts.result !== null) card.result = dataPiece(facts.result)
-    if (facts.args !== null) card.args = dataPiece(facts.args)
+    if (facts.args !== null) {
+      if (!this.#asked.has(card)) this.#asked.set(card, card.args)
+      card.args = dataPiece(facts.args)
+    }
+    if (isRewritten(row)) this.#tellAsked(card)
     if (facts.args !== null || facts.result !== null) this.#shared.hasContent = true
   }
 
@@ -387,9 +399,16 @@ class Scope {
     const item: HumanItem = { kind: 'human', spanId: row.spanId, state: row.state, ...row.human }
     const call = this.items.findLastIndex((one) => one.kind === 'tool' && one.spanId === row.parentSpanId)
     let at = call === -1 ? this.items.length : call + 1
+    const card = this.items[call]
+    if (row.human?.action === 'edit' && card?.kind === 'tool') this.#tellAsked(card)
     while (this.items[at]?.kind === 'human') at++
     this.#shared.items++
     this.items.splice(at, 0, item)
+  }
+
+  #tellAsked(card: ToolItem): void {
+    const asked = this.#asked.get(card)
+    if (asked !== undefined && asked.text !== card.args.text) card.asked = asked
   }
 
   #compaction(row: SpanRow): void {

@@ -36,13 +36,18 @@ export function fingerprint(message: Message): string {
 }
 
 /** What hookspan's tracing writes in place of the oldest messages, where all of them would have been too long. */
-export function isCutMark({ role, parts: [first, ...others] }: Message): boolean {
-  return (
-    role === 'system' &&
-    others.length === 0 &&
-    first?.type === 'text' &&
-    /^\[hookspan: \d+ messages, \d+ bytes cut\]$/.test(first.text)
-  )
+export function isCutMark(message: Message): boolean {
+  return cutBy(message) > 0
+}
+
+function cutBy({ role, parts: [first, ...others] }: Message): number {
+  if (role !== 'system' || others.length > 0 || first?.type !== 'text') return 0
+  return Number(/^\[hookspan: (\d+) messages, \d+ bytes cut\]$/.exec(first.text)?.[1] ?? 0)
+}
+
+/** How many messages are not recorded. */
+export function cutCount(messages: readonly Message[]): number {
+  return messages.reduce((sum, message) => sum + cutBy(message), 0)
 }
 
 export function saysNothing(part: MessagePart): boolean {

@@ -14,6 +14,8 @@ export interface Act {
   preview: string
   spanId: string
   bad: boolean
+  /** It is bad, and was not done: a gate or a person refused. */
+  refused: boolean
   mocked: boolean
 }
 
@@ -31,6 +33,8 @@ export interface Branch {
   runs: number[]
   /** In how many of them it failed or was refused: that it did is no other act. */
   bad: number
+  /** Of these, in how many it was refused. */
+  refused: number
   /** In how many of them it was mocked. */
   mocked: number
   next: Branch[]
@@ -59,6 +63,7 @@ export function* readingActs({ summary, rows, open }: DiffSide): InTurns<RunActs
     ).slice(0, 2_000),
     spanId: nodes[0]?.row.spanId ?? '',
     bad: summary.status === 'failed' || summary.status === 'denied' || summary.status === 'interrupted',
+    refused: summary.status === 'denied',
     mocked: false,
   }
   return { run: summary, acts: [...acts.slice(0, MAX_ACTS), end], isCut: acts.length > MAX_ACTS }
@@ -72,6 +77,7 @@ function actOf(row: SpanRow): Act {
     preview: row.preview,
     spanId: row.spanId,
     bad: row.error || refused,
+    refused,
     mocked: row.mocked,
   }
 }
@@ -94,9 +100,10 @@ export function branchesOf(all: readonly RunActs[], exactly: boolean): Branch[] 
         const act = all[run]!.acts[at]
         if (!act) continue
         const key = keyOf(act)
-        const branch = groups.get(key) ?? { act, runs: [], bad: 0, mocked: 0, next: [] }
+        const branch = groups.get(key) ?? { act, runs: [], bad: 0, refused: 0, mocked: 0, next: [] }
         branch.runs.push(run)
         if (act.bad) branch.bad++
+        if (act.refused) branch.refused++
         if (act.mocked) branch.mocked++
         groups.set(key, branch)
       }

@@ -1,7 +1,8 @@
 /** What a model saw in a call: what is new since the call before, and how large the rest is. */
+import { askedInstead } from './asked.ts'
 import { modelCall } from './call-content.ts'
 import { Bag, charsByRole, charsOf } from './context-size.ts'
-import { fingerprint, firstWords, isCutMark, TEXT_LIMIT } from './message-pieces.ts'
+import { cutCount, fingerprint, firstWords, isCutMark, TEXT_LIMIT } from './message-pieces.ts'
 import { type Message, type MessagePart, textOf } from './messages.ts'
 import type { SpanRecord, SpanRow } from './span.ts'
 import { buildTree, flatten, type TreeNode } from './tree.ts'
@@ -14,6 +15,7 @@ export interface SeenPart {
 }
 
 export interface SeenMessage {
+  /** `not recorded` for the mark of what was too long. */
   role: string
   chars: number
   /** The call before did not have it. */
@@ -35,6 +37,8 @@ export interface Seen {
   tools: { name: string; chars: number; json: string }[]
   output: SeenMessage[]
   chars: Record<string, number>
+  /** Of a tool that was called with something else: what the model asked for, as JSON. */
+  asked?: string
 }
 
 interface Asked {
@@ -51,6 +55,7 @@ const MAX_GONE = 200
 export function seenBy({ rows, open, spanId, all = false }: Asked): Seen | undefined {
   const span = open(spanId)
   if (!span) return undefined
+  const asked = askedInstead(rows, open, span)
   const call = modelCall(span)
   const prints = call.input.map(fingerprint)
   const before = previousCall(rows, open, spanId, prints)
@@ -60,7 +65,11 @@ export function seenBy({ rows, open, spanId, all = false }: Asked): Seen | undef
     return seen(message, isNew, isNew || all)
   })
   const kept = new Bag(prints)
-  const gone = (before?.input ?? []).filter((_, at) => !kept.take(before!.prints[at]!))
+  const missing = (before?.input ?? []).filter(
+    (message, at) => !isCutMark(message) && !kept.take(before!.prints[at]!),
+  )
+  // The oldest were sent, and are not recorded.
+  const gone = missing.slice(Math.max(0, cutCount(call.input) - cutCount(before?.input ?? [])))
   const toolNames = (tools: readonly { value: unknown }[]) => JSON.stringify(tools.map((tool) => tool.value))
   return {
     ...(before && { before: before.spanId }),
@@ -74,6 +83,7 @@ export function seenBy({ rows, open, spanId, all = false }: Asked): Seen | undef
     })),
     output: call.output.map((message) => seen(message, true, true)),
     chars: charsByRole(call.input, call.tools),
+    ...(asked !== undefined && { asked: textOf(asked) }),
   }
 }
 

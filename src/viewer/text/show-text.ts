@@ -101,6 +101,9 @@ function linesOf(item: ConversationItem, paint: Paint, indent: string): string[]
     case 'tool':
       return [
         `${indent}${paint.style('cyan', `⚙ ${paint.safe(item.name, 60)}`)}(${paint.safe(item.args.text, 300)})${item.mocked ? paint.style('green', ' mocked') : ''}${item.outcome === 'denied' || item.outcome === 'rejected' ? paint.style('red', ` ${item.outcome}`) : ''}`,
+        ...(item.asked
+          ? [`${indent}  ${paint.style('yellow', `the model asked for ${paint.safe(item.asked.text, 300)}`)}`]
+          : []),
         ...(item.error
           ? [`${indent}  ${paint.style('red', `✗ ${paint.safe(item.error, 300)}`)}`]
           : item.result
@@ -175,7 +178,7 @@ function piecesOf(item: ConversationItem): readonly Piece[] {
   if (item.kind === 'message') return item.pieces
   if (item.kind === 'compaction') return [item.summary]
   if (item.kind !== 'tool') return []
-  return item.result === undefined ? [item.args] : [item.args, item.result]
+  return [item.args, item.asked, item.result].filter((one) => one !== undefined)
 }
 
 /** Rows in tree order with their depth, for programs. The names are stable. */
