@@ -97,12 +97,12 @@ export const messages: WireFormat = {
   events,
 }
 
-function sourcePart(modality: string, { source, type }: Loose): MessagePart | undefined {
+function sourcePart(modality: string, { source, type, title: filename }: Loose): MessagePart | undefined {
   if (source === undefined) return undefined
   const { media_type: mimeType, data, url, file_id: fileId, ...rest } = asObject(source) ?? {}
   if (rest.type === 'text') return textPart(data)
   if (rest.type === 'content') return otherPart({ type, ...rest })
-  return mediaPart(modality, { data, url, fileId, mimeType })
+  return mediaPart(modality, { data, url, fileId, mimeType, filename })
 }
 
 const isRun = ({ type }: Loose) => type === 'server_tool_use' || type === 'mcp_tool_use'

@@ -61,8 +61,8 @@ const part = byType({
     return mediaPart('audio', { data, ...(typeof format === 'string' && { mimeType: `audio/${format}` }) })
   },
   file: ({ file }) => {
-    const { file_id: fileId, file_data: data } = asObject(file) ?? {}
-    return file === undefined ? undefined : mediaPart('document', { fileId, data })
+    const { file_id: fileId, file_data: data, filename } = asObject(file) ?? {}
+    return file === undefined ? undefined : mediaPart('document', { fileId, data, filename })
   },
 })
 

@@ -50,8 +50,8 @@ const part: PartReader = (value) => {
   if (answer !== undefined) return toolResultPart(answer.id ?? answer.name, answer.response)
   const medium = asObject(inlineData) ?? asObject(fileData)
   if (medium !== undefined) {
-    const { mimeType, data, fileUri: url } = medium
-    return mediaPart(modalityOf(mimeType), { mimeType, data, url })
+    const { mimeType, data, fileUri: url, displayName: filename } = medium
+    return mediaPart(modalityOf(mimeType), { mimeType, data, url, filename })
   }
   const [run, result] = [runOf(value), resultOf(value)]
   if (run !== undefined) return providerParts(run)

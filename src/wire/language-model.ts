@@ -52,13 +52,13 @@ const USAGE_V2: UsageNames = [
 const OWNER = 'provider'
 
 /** In version 4 the data say themselves what they are. */
-const medium = ({ mediaType: mimeType, data, image, url }: Loose) => {
+const medium = ({ mediaType: mimeType, data, image, url, filename }: Loose) => {
   if (data === undefined && image === undefined && url === undefined) return undefined
   const told = asObject(data)
   if (told?.type === 'text') return textPart(told.text)
   const [fileId] = Object.values(asObject(told?.reference) ?? {})
   const source = told?.type === undefined ? { data: data ?? image, url } : { data: told.data, url: told.url }
-  return mediaPart(modalityOf(mimeType), { ...source, fileId, mimeType })
+  return mediaPart(modalityOf(mimeType), { ...source, fileId, mimeType, filename })
 }
 
 const part = byType({

@@ -77,11 +77,19 @@ export interface MediaSource {
   /** The provider's id of an uploaded file. */
   readonly fileId?: unknown
   readonly mimeType?: unknown
+  /** As whoever sends it calls the file. */
+  readonly filename?: unknown
 }
 
 /** Inline bytes, an address, or an uploaded file. */
-export function mediaPart(modality: string, { data, url, fileId, mimeType }: MediaSource): MessagePart {
-  if (data instanceof URL) return mediaPart(modality, { url: data, mimeType })
+export function mediaPart(modality: string, { filename, ...source }: MediaSource): MessagePart {
+  const part = unnamedPart(modality, source)
+  const name = asName(filename)
+  return name === undefined ? part : { ...part, filename: name }
+}
+
+function unnamedPart(modality: string, { data, url, fileId, mimeType }: MediaSource): MessagePart {
+  if (data instanceof URL) return unnamedPart(modality, { url: data, mimeType })
   const inline = /^data:([^;,]+)[^,]*;base64,(.*)$/s.exec(asText(url) ?? asText(data) ?? '')
   if (inline !== null) return blob(modality, inline[1], inline[2])
   if (data !== undefined && data !== null) return blob(modality, mimeType, base64(data))

@@ -152,6 +152,20 @@ describe('what is no text in a message', () => {
     expect(partsOf({ input: [{ role: 'user', content: [part] }] })).toEqual([expected])
   })
 
+  it.each([
+    ['chat', { type: 'file', file: { filename: 'order.pdf', file_data: dataUrl } }],
+    ['responses', { type: 'input_file', filename: 'order.pdf', file_url: url }],
+    ['messages', { type: 'document', title: 'order.pdf', source: { type: 'file', file_id: 'f' } }],
+    ['the AI SDK', { type: 'file', filename: 'order.pdf', mediaType: 'application/pdf', data: png }],
+    ['Google', { inlineData: { displayName: 'order.pdf', mimeType: 'application/pdf', data: png } }],
+  ])('has the name of its file: %s', (name, part) => {
+    const field = name === 'Google' ? 'contents' : 'messages'
+    const content = name === 'Google' ? { parts: [part] } : { content: [part] }
+    expect(partsOf({ [field]: [{ role: 'user', ...content }] })).toEqual([
+      expect.objectContaining({ modality: 'document', filename: 'order.pdf' }),
+    ])
+  })
+
   it('is told so of Google, whose parts have no type', () => {
     const contents = [
       { role: 'user', parts: [{ inlineData: { mimeType: 'image/png', data: png } }] },

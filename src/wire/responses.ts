@@ -57,8 +57,8 @@ const part = byType({
   input_text: (part) => textPart(part.text),
   output_text: (part) => textPart(part.text),
   input_image: (part) => mediaPart('image', { url: part.image_url, fileId: part.file_id }),
-  input_file: (part) =>
-    mediaPart('document', { url: part.file_url, fileId: part.file_id, data: part.file_data }),
+  input_file: ({ file_url: url, file_id: fileId, file_data: data, filename }) =>
+    mediaPart('document', { url, fileId, data, filename }),
 })
 
 /**

@@ -184,7 +184,9 @@ function Link({ link, depth }: { link: Tokens.Link; depth: number }) {
 export function Picture({ src, words }: { src: string | undefined; words: string }) {
   const image = src === undefined ? undefined : checked(src)
   if (!image) return <Words>{words.length > 300 ? `${words.slice(0, 300)}…` : words}</Words>
-  return <img class="picture" src={image.src} alt={image.words} title={image.words} loading="lazy" />
+  // What Markdown says of it is the picture itself.
+  const told = words.length > 300 ? image.words : words
+  return <img class="picture" src={image.src} alt={told} title={told} loading="lazy" />
 }
 
 function AsWritten({ token }: { token: Token }) {

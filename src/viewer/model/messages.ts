@@ -119,9 +119,10 @@ function partOf(part: AttributeValue): MessagePart {
 function mediaOf(part: Json): MessagePart {
   const modality = textOf(part.modality ?? part.type)
   const image = imageOf(part)
-  if (image) return { type: 'media', modality, reference: image.words, src: image.src }
   const at = isObject(part.image_url) ? part.image_url.url : part.image_url
-  return { type: 'media', modality, reference: textOf(part.uri ?? at ?? part.file_id ?? part.mime_type) }
+  const place = image?.words ?? textOf(part.uri ?? at ?? part.file_id ?? part.mime_type)
+  const reference = [textOf(part.filename), place].filter(Boolean).join(' ')
+  return { type: 'media', modality, reference, ...(image && { src: image.src }) }
 }
 
 function resultId(part: Json): string {
