@@ -82,9 +82,11 @@ export class Place {
   async #tellUnknown(why: (call: Item) => unknown): Promise<void> {
     for (const item of this.#answered ?? []) {
       const { type, name, namespace, callId } = item
-      const [apiName, toolCallId, error] = [asName(name), asName(callId), why(item)]
-      if (type !== 'function_call' || apiName === undefined || error === undefined) continue
-      if (namespace !== undefined || this.#offered.has(name) || this.made.has(toolCallId)) continue
+      const [apiName, toolCallId] = [asName(name), asName(callId)]
+      if (type !== 'function_call' || apiName === undefined || namespace !== undefined) continue
+      if (this.#offered.has(name) || this.made.has(toolCallId)) continue
+      const error = why(item)
+      if (error === undefined) continue
       const args = parseArguments(asText(item.arguments) ?? '')
       await this.#step?.failedCall({ apiName, args, ...defined({ toolCallId }) }, error)
     }
