@@ -71,15 +71,23 @@ export interface LcMessages {
 }
 
 /** The user's agent has it: it runs in it. */
+/** Kept, because to ask for a module that is loaded costs more than a span. */
+let messages: Promise<LcMessages> | undefined
+let toJsonSchema: Promise<LcToJsonSchema> | undefined
+
 export function loadMessages(): Promise<LcMessages> {
-  return import('@langchain/core/messages') as Promise<unknown> as Promise<LcMessages>
+  messages ??= import('@langchain/core/messages') as Promise<unknown> as Promise<LcMessages>
+  return messages
 }
 
 /** What LangChain makes of a tool's schema for the model, whatever it was written with. */
 export type LcToJsonSchema = (schema: unknown) => unknown
 
-export async function loadToJsonSchema(): Promise<LcToJsonSchema> {
-  return (await import('@langchain/core/utils/json_schema')).toJsonSchema as LcToJsonSchema
+export function loadToJsonSchema(): Promise<LcToJsonSchema> {
+  toJsonSchema ??= import('@langchain/core/utils/json_schema').then(
+    (schemas) => schemas.toJsonSchema as LcToJsonSchema,
+  )
+  return toJsonSchema
 }
 
 /** What LangGraph throws to stop or to leave a graph, and is no failure. */
