@@ -1,4 +1,13 @@
-import { type Context, context, type HrTime, type Span, SpanStatusCode, trace } from '@opentelemetry/api'
+import {
+  type Context,
+  context,
+  type HrTime,
+  isSpanContextValid,
+  type Span,
+  type SpanContext,
+  SpanStatusCode,
+  trace,
+} from '@opentelemetry/api'
 import type { Activity, ActivityEnd, ActivityScope, Annotation, OperationInfo } from '../dispatcher/index.ts'
 import { endOf } from '../spans/end.ts'
 import type { RunKeep } from '../spans/keep.ts'
@@ -67,13 +76,12 @@ export class SpanScope implements ActivityScope {
     this.parentContext = parentContext
   }
 
-  get traceparent(): string {
-    return formatTraceparent(this.span.spanContext())
+  get traceparent(): string | undefined {
+    return validTraceparent(this.span.spanContext())
   }
 
   get parentTraceparent(): string | undefined {
-    const above = trace.getSpanContext(this.parentContext)
-    return above && formatTraceparent(above)
+    return validTraceparent(trace.getSpanContext(this.parentContext))
   }
 
   get clock(): SpanClock {
@@ -128,6 +136,11 @@ export class SpanScope implements ActivityScope {
   }
 }
 
+/** Where tracing is off, spans have ids of zeros: nobody is to go on from those. */
+function validTraceparent(context: SpanContext | undefined): string | undefined {
+  return context !== undefined && isSpanContextValid(context) ? formatTraceparent(context) : undefined
+}
+
 /** Whether the run, or the call of an agent, waits for a human and goes on elsewhere. */
 function isHandedOver(end: ActivityEnd): boolean {
   return (end.kind === 'operation' || end.kind === 'agent') && end.waitingFor !== undefined
@@ -141,7 +154,7 @@ export class PassThroughScope implements ActivityScope {
     this.parent = parent
   }
 
-  get traceparent(): string {
+  get traceparent(): string | undefined {
     return this.parent.traceparent
   }
 

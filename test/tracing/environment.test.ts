@@ -113,6 +113,19 @@ describe('the environment variable', () => {
     ])
   })
 
+  variable('OTEL_SDK_DISABLED', 'leaves nothing that others are told to go on from', async (name) => {
+    vi.stubEnv(name, 'true')
+    tracing = startTracing({ flushOnExit: false })
+    const dispatcher = new HookDispatcher()
+    dispatcher.use(tracing)
+    const op = dispatcher.startOperation({ agentName: 'shop' })
+    // What an MCP server, a gate over HTTP and a program are told, and what a parked run keeps.
+    const told: unknown[] = [op.traceparent]
+    await op.toolCall({ apiName: 'find', args: {} }, (_args, call) => told.push(call.traceparent))
+    await op.complete()
+    expect(told).toEqual([undefined, undefined])
+  })
+
   variable('OTEL_SERVICE_NAME', 'names the service', async (name) => {
     vi.stubEnv(name, 'bot')
     await sendOne()
