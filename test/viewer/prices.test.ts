@@ -2,6 +2,8 @@
 import { calcPrice } from '@pydantic/genai-prices'
 import { startViewer, type Viewer } from 'hookspan/viewer'
 import { afterEach, beforeEach, expect, it } from 'vitest'
+import { createPaint } from '../../src/viewer/text/paint.ts'
+import { showText } from '../../src/viewer/text/show-text.ts'
 import { id, otlp, post, type TestSpan, TRACE, type Value } from './support.ts'
 
 let viewer: Viewer
@@ -94,6 +96,20 @@ it('and not what the trace prices, what was mocked, or what no table knows', asy
     costUsd: expect.closeTo(0.5 + PLAIN, 10),
     estimatedUsd: expect.closeTo(PLAIN, 10),
   })
+})
+
+it('and not what is known to be free', async () => {
+  await post(viewer, otlp([named(1, 0, 'invoke_agent', 'a'), call(2, 1, { 'hookspan.cost_usd': 0 })]))
+  expect(viewer.store.run(TRACE)!.summary).toMatchObject({ costUsd: 0, estimatedUsd: 0 })
+})
+
+it('and a run of which only some calls have a price says so', async () => {
+  const unknown = { 'gen_ai.request.model': 'no-such-model-at-all', 'gen_ai.provider.name': 'nobody' }
+  const told = { 'hookspan.cost_usd': 0.5 }
+  await post(viewer, otlp([named(1, 0, 'invoke_agent', 'a'), call(2, 1, told), call(4, 1, unknown)]))
+  const { summary, rows } = viewer.store.run(TRACE)!
+  const text = showText(summary, rows, { paint: createPaint(false), width: 100, nowMs: Date.now() })
+  expect(text).toMatch(/\$0\.50* in 1 of 2 calls,/)
 })
 
 it('and told by agent, tool, model: each call once', async () => {

@@ -3,6 +3,7 @@ import { formatCost, formatCount, formatDuration, TOLD_BY_STATUS } from '../../s
 import type { RunSummary, SpanRow } from '../../src/viewer/model/span.ts'
 import { elapsedMs } from '../../src/viewer/model/timing.ts'
 import type { TreeNode } from '../../src/viewer/model/tree.ts'
+import { costNote } from '../../src/viewer/model/tree-parts.ts'
 import { testCommand } from './export-menu.tsx'
 import { useSource } from './hooks.ts'
 import { MarkBadges, type Marks } from './marks.tsx'
@@ -148,7 +149,7 @@ export function RunHeader({
         </Fact>
         <Fact
           name="Cost"
-          note={summary.estimatedUsd > 0 ? 'estimated' : ''}
+          note={costNote(tree, summary)}
           noteSays={estimate}
           says="By model call"
           to={summary.costUsd > 0 ? show('tree', 'is:model') : ''}

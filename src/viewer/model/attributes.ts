@@ -111,6 +111,8 @@ export const NAMES = {
   ),
   mockSource: shown('hookspan.mock.source'),
   costUsd: shown('hookspan.cost_usd', 'gen_ai.usage.cost', 'llm.cost.total'),
+  /** Ours is there only where somebody knew the price; others write 0 also where nobody did. */
+  knownCostUsd: shown('hookspan.cost_usd'),
   /** Summed when no total is given. */
   costPartsUsd: shown(
     'gen_ai.usage.input_cost',

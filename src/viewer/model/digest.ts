@@ -156,9 +156,10 @@ function labelOf(category: SpanCategory, name: string, attributes: AttributeSour
   }
 }
 
-/** What was mocked or replayed cost nothing. */
+/** What was mocked or replayed cost nothing, and so did what is known to be free. */
 function unpricedOf(attributes: AttributeSource): UnpricedCall | undefined {
   if (readText(attributes, NAMES.mockSource)) return undefined
+  if (readAmount(attributes, NAMES.knownCostUsd) !== undefined) return undefined
   const model = readText(attributes, NAMES.responseModel) || readText(attributes, NAMES.requestModel)
   const provider = readText(attributes, NAMES.provider)
   return { provider, model, cacheCreationTokens: readNumber(attributes, NAMES.cacheCreationTokens) ?? 0 }

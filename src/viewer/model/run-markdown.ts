@@ -5,6 +5,7 @@ import { counted, formatCost, formatCount, formatDuration, statusWord } from './
 import { outline } from './outline.ts'
 import type { RunSummary, SpanRow } from './span.ts'
 import { buildTree } from './tree.ts'
+import { costNote } from './tree-parts.ts'
 import { whyOf } from './why.ts'
 
 export interface RunMarkdownOptions {
@@ -36,8 +37,9 @@ export function runMarkdown(
 function headOf(summary: RunSummary, rows: readonly SpanRow[]): string {
   const root = buildTree(rows)
   const why = root && whyOf(root, summary)
-  const { inputTokens, outputTokens, costUsd, estimatedUsd } = summary
-  const cost = costUsd > 0 ? `, ${formatCost(costUsd)}${estimatedUsd > 0 ? ' (estimated)' : ''}` : ''
+  const { inputTokens, outputTokens, costUsd } = summary
+  const note = costNote(root, summary)
+  const cost = costUsd > 0 ? `, ${formatCost(costUsd)}${note && ` (${note})`}` : ''
   const lines = [
     `# Run of ${plain(summary.title || 'an agent')}: ${statusWord(summary.status)}${summary.reason ? ` (${plain(summary.reason)})` : ''}`,
     '',

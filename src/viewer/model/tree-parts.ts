@@ -1,6 +1,6 @@
 import type { InTurns } from './in-turns.ts'
 import { isParked } from './parked.ts'
-import type { SpanRow } from './span.ts'
+import type { RunSummary, SpanRow } from './span.ts'
 import { flatten, growingTree, type TreeNode } from './tree.ts'
 
 /** The nodes that say what a run did, each call once. */
@@ -60,6 +60,20 @@ export function sumsOf(root: TreeNode): Map<TreeNode, Sums> {
     sums.set(node, sum)
   }
   return sums
+}
+
+/** What is to be said beside a cost: that it is a guess, and that some calls are not in it, which nobody has a price for or are free. */
+export function costNote(root: TreeNode | undefined, { costUsd, estimatedUsd }: Costs): string {
+  const used = root === undefined || costUsd === 0 ? [] : eachCallOnce(flatten(root)).filter(isUsed)
+  const costed = used.filter(({ row }) => row.costUsd > 0).length
+  const part = costed < used.length ? `in ${costed} of ${used.length} calls` : ''
+  return [estimatedUsd > 0 && 'estimated', part].filter(Boolean).join(', ')
+}
+
+type Costs = Pick<RunSummary, 'costUsd' | 'estimatedUsd'>
+
+function isUsed({ row: { category, inputTokens, outputTokens } }: TreeNode): boolean {
+  return (category === 'llm' || category === 'embedding') && inputTokens + outputTokens > 0
 }
 
 /** The first model call in each node's part of the tree. */

@@ -13,6 +13,7 @@ import type { Piece } from '../model/message-pieces.ts'
 import type { RunSummary, SpanRow } from '../model/span.ts'
 import { elapsedMs, TIME_KINDS, timeBreakdown } from '../model/timing.ts'
 import { buildTree, flatten, type TreeNode } from '../model/tree.ts'
+import { costNote } from '../model/tree-parts.ts'
 import { type Why, whyOf } from '../model/why.ts'
 import type { Paint } from './paint.ts'
 import { STATUS_STYLES } from './runs-text.ts'
@@ -34,7 +35,7 @@ export function showText(summary: RunSummary, rows: readonly SpanRow[], options:
   if (summary.inputPreview) lines.push(paint.safe(summary.inputPreview, options.width))
   const why = root && whyOf(root, summary)
   if (why) lines.push(paint.style('red', paint.safe(whyText(why))))
-  lines.push(totals(summary, nowMs))
+  lines.push(totals(summary, root, nowMs))
   if (root)
     lines.push(
       paint.style('dim', timeLine(root, nowMs)),
@@ -48,11 +49,11 @@ function whyText({ what, where, message }: Why): string {
   return `${what}${where.length > 0 ? ` in ${where.join(' › ')}` : ''}: ${message}`
 }
 
-function totals(summary: RunSummary, nowMs: number): string {
+function totals(summary: RunSummary, root: TreeNode | undefined, nowMs: number): string {
   const parts = [
     formatDuration(elapsedMs(summary, nowMs * 1000)),
     `${formatCount(summary.inputTokens)} → ${formatCount(summary.outputTokens)} tokens${summary.cachedTokens ? ` (${Math.round((summary.cachedTokens / Math.max(1, summary.inputTokens)) * 100)}% cached)` : ''}`,
-    `${formatCost(summary.costUsd)}${summary.estimatedUsd > 0 ? ' estimated' : ''}`,
+    `${formatCost(summary.costUsd)} ${costNote(root, summary)}`.trim(),
     counted(summary.llmCalls, 'model call'),
     `${counted(summary.toolCalls, 'tool call')}${summary.mockedCalls ? ` (${summary.mockedCalls} mocked)` : ''}`,
     counted(summary.errors, 'error'),
