@@ -18,7 +18,7 @@ import { checkedClock } from './run/checked-clock.ts'
 import { currentPlace, runAt } from './run/current.ts'
 import type { Disabled } from './run/disabled.ts'
 import { infoOf } from './run/info.ts'
-import { type CallSite, endedError, OperationCore, type OperationHost } from './run/operation-core.ts'
+import { type CallSite, OperationCore, type OperationHost } from './run/operation-core.ts'
 import {
   invalidCall,
   type LiveParent,
@@ -345,7 +345,7 @@ export class Operation extends CallMaker {
    */
   checkpoint(): ParkedOperation {
     const core = this.#core
-    if (core.ended || core.phase.ending) throw endedError(this.operationId)
+    if (core.ended || core.phase.ending) throw core.endedError()
     core.kept = true
     const saved = parkedOf(core, 'checkpoint')
     void core.claim?.alsoHold(saved)

@@ -56,7 +56,19 @@ describe('a parked operation', () => {
     op.park({ waitingFor: 'human' })
 
     expect(() => op.park({ waitingFor: 'human' })).toThrow(/"op" has ended and cannot be parked/)
-    await expect(op.step(() => {})).rejects.toMatchObject({ code: 'OPERATION_ENDED' })
+    await expect(op.step(() => {})).rejects.toMatchObject({
+      code: 'OPERATION_ENDED',
+      message: 'Operation "op" is parked. Resume it.',
+    })
+  })
+
+  it('says how the operation ended to who did not end it', async () => {
+    const { op } = startWatched()
+    const call = op.toolCall({ apiName: 'pay', args: {} }, () => new Promise(() => {}))
+    op.interrupt()
+    const told = 'Operation "op" has ended (interrupted). Start a new one.'
+    expect(await call).toMatchObject({ state: 'errored', error: { message: told } })
+    await expect(op.step(() => {})).rejects.toThrow(told)
   })
 })
 

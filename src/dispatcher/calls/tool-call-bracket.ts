@@ -7,7 +7,7 @@ import type { Activity, ToolEnd } from '../plugins/instrument.ts'
 import { Bracket } from '../run/bracket.ts'
 import { type Capability, incapable } from '../run/capabilities.ts'
 import type { ParkedQuestion } from '../run/decided-place.ts'
-import { type CallSite, endedError, type OperationCore } from '../run/operation-core.ts'
+import type { CallSite, OperationCore } from '../run/operation-core.ts'
 import { invalidCall } from '../run/operation-init.ts'
 import type { WaitingCall } from '../run/parked.ts'
 import { decide } from './decide.ts'
@@ -106,7 +106,7 @@ export class ToolCallBracket<A, R> extends Bracket<ToolEnd, CallSite> {
   }
 
   protected endedBefore(): ToolEnding<R> {
-    return erroredEnding<R>(this.call.toolCallId, endedError(this.core.info.operationId), false)
+    return erroredEnding<R>(this.call.toolCallId, this.core.endedError(), false)
   }
 
   /** What the runtime's adapter cannot do is refused: the tool does not run instead. */

@@ -8,7 +8,7 @@ import { isRecord } from '../../internal/objects.ts'
 import { claimExecution, settlerOf, unknownExecution } from '../humans/claim-execution.ts'
 import { refusedBefore } from '../humans/said-before.ts'
 import { assertToolMayRun } from '../run/live-calls.ts'
-import { type CallSite, endedError, type OperationCore } from '../run/operation-core.ts'
+import type { CallSite, OperationCore } from '../run/operation-core.ts'
 import { invalidCall } from '../run/operation-init.ts'
 import { admission } from './admission.ts'
 import { askPlugged } from './ask-plugged.ts'
@@ -289,8 +289,8 @@ export class ToolCallRun<A, R> extends ToolCallBracket<A, R> {
 
   /** Since it was decided, the call has ended with its run, or what was decided of another one has stopped the run: its tool must not run. */
   get refusedSince(): Error | undefined {
-    const { stop, info } = this.core
-    if (!this.isOpen) return endedError(info.operationId)
+    const { stop } = this.core
+    if (!this.isOpen) return this.core.endedError()
     return stop && new CallRefused(refusalBy(stop))
   }
 

@@ -99,6 +99,7 @@ export class OperationCore {
   /** The list is the caller's, who may go on using it: a guard must not be gone with it. */
   readonly #ownGates: readonly Gate[]
   readonly #open = new Set<OpenActivity>()
+  #closedBy: CompletionReason | undefined
   readonly #startedAt = performance.now()
   readonly #resumable: WaitingCall[] = []
   #runKey: string | undefined
@@ -231,7 +232,7 @@ export class OperationCore {
    */
   assertRunning(): void {
     if (this.claim?.refusal !== undefined) throw this.claim.refusal
-    if (this.ended) throw endedError(this.info.operationId)
+    if (this.ended) throw this.endedError()
     if (this.stop === undefined) return
     const { code, reason } = this.stop
     throw new HookspanError('RUN_DENIED', `The run was denied (${code}): ${reason}`, { cause: this.stop })
@@ -349,11 +350,20 @@ export class OperationCore {
 
   /** @throws HookspanError `OPERATION_ENDED` once the end of the run, which may be under way, has ended it. */
   assertOpen(open: OpenActivity): void {
-    if (!this.isOpen(open)) throw endedError(this.info.operationId)
+    if (!this.isOpen(open)) throw this.endedError()
+  }
+
+  /** Who reads it may have ended nothing: a signal to the process did. */
+  endedError(): HookspanError {
+    const { name, left } = this.phase
+    const parked = left ? 'goes on in another process.' : 'is parked. Resume it.'
+    const how = name === 'parked' ? parked : `has ended (${this.#closedBy}). Start a new one.`
+    return new HookspanError('OPERATION_ENDED', `Operation "${this.info.operationId}" ${how}`)
   }
 
   /** Ends what is open, the youngest first: children before their parents. */
   closeAll(reason: CompletionReason): void {
+    this.#closedBy ??= reason
     for (const open of [...this.#open].reverse()) {
       if (this.#open.delete(open)) open.cut(reason)
     }
@@ -443,8 +453,4 @@ export class OperationCore {
     const { standIns } = this.host.plugins
     return inherited.length === 0 ? standIns : [...new Set([...inherited, ...standIns])]
   }
-}
-
-export function endedError(operationId: string): HookspanError {
-  return new HookspanError('OPERATION_ENDED', `Operation "${operationId}" has ended. Start a new one.`)
 }
