@@ -58,7 +58,7 @@ export async function callModel(
         return api.format.write({ response: message }, { model: agent.model })
       },
     },
-    (request, { signal }) => api.send(client, request, { signal }),
+    (request, { signal }) => api.send(client, sendable(request), { signal }),
   )
   const whole = isStream(reply) ? await collect(api, reply, (text) => access.onText(text)) : reply
   const turn = readTurn(api, whole, () => access.newCallId(), madeUp)
@@ -73,8 +73,15 @@ function requestOf({ agent, api, tools }: ModelAccess, messages: readonly AgentM
     ...defined({ model, temperature, top_p: topP, ...(stream && { stream }) }),
     ...api.fields(agent, messages),
     ...agent.request,
-    ...(all.length > 0 && { tools: all }),
+    // None, and not nothing: of an agent without tools it is said that it has none.
+    tools: all,
   }
+}
+
+/** The APIs refuse a list without tools. */
+function sendable(request: LlmRequest): LlmRequest {
+  const { tools, ...rest } = request
+  return Array.isArray(tools) && tools.length === 0 ? rest : request
 }
 
 /** @throws when the stream ended before the reply did: half a reply must not be taken for a whole one. */

@@ -147,7 +147,8 @@ export class MockTools implements Disposable {
   }
 
   /**
-   * Fails when a rule was not used, when a rule is for a tool that no agent has, or answered for one, and when any call failed before.
+   * Fails when a rule was not used, when a rule is for a tool that no agent has, or answered a call of one that the calling agent
+   * does not have, and when any call failed before.
    *
    * @throws HookspanError with the code of the failure, or `MOCKS_FAILED` for several.
    */

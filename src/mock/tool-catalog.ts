@@ -20,7 +20,7 @@ const DECLARATION: Fields<ToolDeclaration> = {
 /** Which tools there are: those that were declared, and those that model requests offer. */
 export class ToolCatalog {
   readonly #declared = new Map<string, ToolDeclaration>()
-  /** By operation, because two agents may have different tools of one name. */
+  /** Schemas by operation, because two agents may have different tools of one name, or one of them none. */
   readonly #offered = new Map<string, Map<string, unknown>>()
   readonly #names = new Set<string>()
   /** Operation and name of what a model called, and was not offered. */
@@ -46,26 +46,32 @@ export class ToolCatalog {
   /** What a model calls that was offered others. Tools that it finds by a search, or on a server, are in no list. */
   readReply({ operationId, request, response }: HookEvent<'afterLlmCall'>): void {
     const offered = new Set(toolsOf(request).map(({ name }) => name))
-    if (offered.size === 0 || toolDefinitions(request).length !== toolsOf(request).length) return
+    if (offered.size === 0 && !offersNone(request)) return
+    if (toolDefinitions(request).length !== toolsOf(request).length) return
     for (const { apiName } of response.toolCalls ?? []) {
       if (!offered.has(apiName)) this.#notOffered.add(callIn(operationId, apiName))
     }
   }
 
-  /** Whether a model called what no agent has. A program may call tools that no model is offered. */
+  /** Whether a model called what its agent does not have. A program may call tools that no model is offered. */
   isMadeUp({ operationId, apiName }: { readonly operationId: string; readonly apiName: string }): boolean {
-    return !this.#names.has(apiName) && this.#notOffered.has(callIn(operationId, apiName))
+    if (this.#declared.has(apiName) || this.#offered.get(operationId)?.has(apiName)) return false
+    return this.#notOffered.has(callIn(operationId, apiName))
+  }
+
+  /** The tools that the agent of a run was seen to have. */
+  namesIn(operationId: string): ReadonlySet<string> {
+    return new Set([...this.#declared.keys(), ...(this.#offered.get(operationId)?.keys() ?? [])])
   }
 
   note(operationId: string, name: string, inputSchema: unknown): void {
     this.#names.add(name)
-    if (inputSchema === undefined) return
     let tools = this.#offered.get(operationId)
     if (tools === undefined) {
       tools = new Map()
       this.#offered.set(operationId, tools)
     }
-    tools.set(name, inputSchema)
+    tools.set(name, inputSchema ?? tools.get(name))
   }
 
   inputSchema(operationId: string, name: string): unknown {
@@ -79,12 +85,16 @@ export class ToolCatalog {
   /** What is known of tool names and their input schemas, the latest of each name. */
   schemas(): Map<string, unknown> {
     const all = new Map<string, unknown>()
-    for (const tools of this.#offered.values()) for (const [name, schema] of tools) all.set(name, schema)
-    for (const { name, inputSchema } of this.#declared.values()) {
-      if (inputSchema !== undefined) all.set(name, inputSchema)
-    }
+    const note = (name: string, schema: unknown) => schema !== undefined && all.set(name, schema)
+    for (const tools of this.#offered.values()) for (const [name, schema] of tools) note(name, schema)
+    for (const { name, inputSchema } of this.#declared.values()) note(name, inputSchema)
     return all
   }
+}
+
+/** A list in which there is nothing: where there is none, the tools may be told nowhere. */
+function offersNone({ tools, prompt }: LlmRequest): boolean {
+  return Array.isArray(tools) && tools.length === 0 && prompt === undefined
 }
 
 const callIn = (operationId: string, name: string) => `${operationId} ${name}`

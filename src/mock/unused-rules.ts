@@ -20,7 +20,7 @@ interface WrongRule {
   readonly failure: HookspanError
 }
 
-/** Rules that say what a tool gave that no agent has: outside of the test the call would have failed, as some say it did. */
+/** Rules that say what a tool gave that its agent does not have: outside of the test the call would have failed, as some say it did. */
 export function rulesForMadeUp(
   rules: readonly ActiveRule[],
   calls: readonly MockToolsCall[],
@@ -30,7 +30,9 @@ export function rulesForMadeUp(
   return rules.flatMap((rule) => {
     if (FAILED_OR_LIVE.has(rule.definition.answer?.kind)) return []
     const call = madeUp.find((one) => one.rule === String(rule))
-    return call === undefined ? [] : [{ rule, failure: answeredMadeUp(rule, call, catalog.names) }]
+    return call === undefined
+      ? []
+      : [{ rule, failure: answeredMadeUp(rule, call, catalog.namesIn(call.operationId)) }]
   })
 }
 
@@ -92,13 +94,14 @@ function unknownTool(rule: ActiveRule, known: ReadonlySet<string>): HookspanErro
 function answeredMadeUp(rule: ActiveRule, call: MockToolsCall, known: ReadonlySet<string>): HookspanError {
   return new HookspanError(
     'MOCK_UNKNOWN_TOOL',
-    `A mock answered a call of tool "${call.apiName}", which no agent has: ${rule}.\n  called   ${describeCall(call)}\n` +
+    `A mock answered a call of tool "${call.apiName}", which its agent does not have: ${rule}.\n  called   ${describeCall(call)}\n` +
       toolsBut(call.apiName, known),
   )
 }
 
 /** The tools that there are, and which of them may be meant. */
 export function toolsBut(tool: string, known: ReadonlySet<string>): string {
+  if (known.size === 0) return '  There are no tools.'
   const close = nearestName(tool, known)
   const meant = close === undefined ? '' : `\nDid you mean "${close}"?`
   return `  Tools: ${[...known].sort().join(', ')}.${meant}`

@@ -4,13 +4,16 @@ import { once } from 'node:events'
 import { Agent, createServer, get } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { HookDispatcher } from 'hookspan'
+import { execAgent } from 'hookspan/agent'
 import {
+  callTool,
   type MockRule,
   match,
   mock,
   mockTools,
   noLiveCalls,
   scriptedFetch,
+  scriptedModel,
   startScriptedServer,
 } from 'hookspan/mock'
 import OpenAI from 'openai'
@@ -246,8 +249,12 @@ describe('a rule for a tool that no agent has', () => {
 })
 
 describe('a rule that answered for a tool that no agent has', () => {
-  const asked = (tools: readonly object[], rule: MockRule, name = 'find') => {
-    const dispatcher = new HookDispatcher()
+  const asked = (
+    tools: readonly object[] | undefined,
+    rule: MockRule,
+    name = 'find',
+    dispatcher = new HookDispatcher(),
+  ) => {
     const mocks = mockTools(dispatcher, [rule])
     const operation = dispatcher.startOperation({ agentName: 'support' })
     const call = { id: 'call_0', type: 'function', function: { name, arguments: '{}' } }
@@ -255,7 +262,7 @@ describe('a rule that answered for a tool that no agent has', () => {
     const reply = { choices: [{ index: 0, message, finish_reason: 'tool_calls' }] }
     return operation
       .step(async (step) => {
-        await step.llmCall({ model: 'm', request: { messages: [], tools } }, () => reply)
+        await step.llmCall({ model: 'm', request: { messages: [], ...(tools && { tools }) } }, () => reply)
         await step.toolCall({ apiName: 'find', args: {}, toolCallId: 'call_0' }, () => 'real')
       })
       .then(() => operation.complete())
@@ -271,14 +278,16 @@ describe('a rule that answered for a tool that no agent has', () => {
     const mocks = await asked([offers('find_order')], rule)
     const failure = thrownBy(() => mocks.assertUsed())
     expect(failure.code).toBe('MOCK_UNKNOWN_TOOL')
-    expect(failure.message).toContain(`A mock answered a call of tool "find", which no agent has: ${rule}.`)
+    expect(failure.message).toContain(
+      `A mock answered a call of tool "find", which its agent does not have: ${rule}.`,
+    )
     expect(failure.message).toContain('called   find({})  in support')
     expect(failure.message).toContain('Tools: find_order.')
   })
 
   it.each([
     ['the tool is there', [offers('find')], mock('find').returns(1)],
-    ['nobody lists the tools', [], mock('find').returns(1)],
+    ['nobody lists the tools', undefined, mock('find').returns(1)],
     [
       'the model finds tools by itself',
       [offers('find_order'), { type: 'tool_search' }],
@@ -288,6 +297,29 @@ describe('a rule that answered for a tool that no agent has', () => {
     ['it runs', [offers('find_order')], mock('find').passesThrough()],
   ])('says nothing where %s', async (_name, tools, rule) => {
     ;(await asked(tools, rule)).assertUsed()
+  })
+
+  it('fails the test of an agent that has no tool any more', async () => {
+    const mocks = await asked([], mock('find').returns(1))
+    expect(thrownBy(() => mocks.assertUsed()).message).toContain('There are no tools.')
+  })
+
+  it('fails the test of an agent of execAgent that has none, which asks its model without a list', async () => {
+    const dispatcher = new HookDispatcher()
+    const mocks = mockTools(dispatcher, [mock('find').returns(1)])
+    using client = scriptedModel([callTool('find'), 'done'])
+    await execAgent({ agent: { name: 'support', model: 'm' }, prompt: 'go', dispatcher, client })
+    expect(thrownBy(() => mocks.assertUsed()).message).toContain('There are no tools.')
+    expect(client.requests.map(({ body }) => 'tools' in body)).toEqual([false, false])
+  })
+
+  it('fails the test also where another agent has such a tool', async () => {
+    const dispatcher = new HookDispatcher()
+    const mocks = await asked([offers('find_order')], mock('find').returns(1), 'find', dispatcher)
+    await asked([offers('find')], mock('find').returns(1), 'find', dispatcher)
+    expect(thrownBy(() => mocks.assertUsed()).message).toMatch(
+      /which its agent does not have.*Tools: find_order\./s,
+    )
   })
 
   it('says nothing of a tool that the program calls, and no model', async () => {

@@ -440,7 +440,7 @@ describe('replayTools', () => {
     const failure = thrownBy(() => renamed.assertFollowed())
     expect(failure.code).toBe('REPLAY_DRIFTED')
     expect(failure.message).toContain(
-      'Tool "find" was called as it was recorded, and no agent has it any more.',
+      'Tool "find" was called as it was recorded, and its agent does not have it any more.',
     )
     expect(failure.message).toContain('Tools: find_order.')
   })

@@ -82,7 +82,7 @@ function requestOf(
   return {
     ...modelSettings,
     messages: plainMessages([...instructed, ...messages]),
-    ...(tools.length > 0 && { tools: tools.map((tool) => plainTool(tool, toJsonSchema)) }),
+    tools: tools.map((tool) => plainTool(tool, toJsonSchema)),
     ...defined({ tool_choice: toolChoice }),
   }
 }

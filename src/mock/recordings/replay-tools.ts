@@ -67,8 +67,8 @@ export class ToolReplay implements Disposable {
   readonly #order = new RunOrder()
   readonly #undo: Disposable | undefined
   readonly #leave: () => void
-  /** By name of the tool: a run in which the recording said what it gave. */
-  readonly #worked = new Map<string, string>()
+  /** By run and name of the tool: where the recording said what it gave. */
+  readonly #worked = new Map<string, { readonly apiName: string; readonly operationId: string }>()
   #served = 0
   #live = 0
   #told = false
@@ -144,7 +144,7 @@ export class ToolReplay implements Disposable {
           ? []
           : [...this.#misses, ...missing, ...divergencesOfOrder(made, recorded, this.#keyOf)],
       unreached: unserved.filter((call) => !held.has(call)),
-      drifted: [...new Set([...this.#drifted.keys(), ...this.#gone()])].sort(),
+      drifted: [...new Set([...this.#drifted.keys(), ...this.#gone().map(({ apiName }) => apiName)])].sort(),
     }
   }
 
@@ -185,9 +185,9 @@ export class ToolReplay implements Disposable {
 
   /** What can only be known at the end. Misses have failed their calls before. */
   #endFailures(): HookspanError[] {
-    for (const name of this.#gone()) {
-      const gone = `Tool "${name}" was called as it was recorded, and no agent has it any more.`
-      this.#drift(name, `${gone}\n${toolsBut(name, this.#catalog.names)}`)
+    for (const { apiName, operationId } of this.#gone()) {
+      const gone = `Tool "${apiName}" was called as it was recorded, and its agent does not have it any more.`
+      this.#drift(apiName, `${gone}\n${toolsBut(apiName, this.#catalog.namesIn(operationId))}`)
     }
     return this.report()
       .divergences.filter((divergence) => !this.#misses.includes(divergence))
@@ -205,7 +205,8 @@ export class ToolReplay implements Disposable {
     }
     this.#served++
     if (recorded.error === undefined && recorded.success !== false) {
-      this.#worked.set(call.apiName, call.operation.operationId)
+      const { operationId } = call.operation
+      this.#worked.set(`${operationId} ${call.apiName}`, { apiName: call.apiName, operationId })
     }
     this.#note(call, { call: made, recorded, overruled: false })
     // It makes its own recorded calls. What it said then is not said for it.
@@ -272,10 +273,9 @@ export class ToolReplay implements Disposable {
     }
   }
 
-  /** Tools that the agents have no more. Where none is left they are in no request, and nobody can tell. */
-  #gone(): string[] {
-    const made = [...this.#worked].map(([apiName, operationId]) => ({ apiName, operationId }))
-    return made.filter((call) => this.#catalog.isMadeUp(call)).map(({ apiName }) => apiName)
+  /** Tools that their agents have no more. */
+  #gone() {
+    return [...this.#worked.values()].filter((call) => this.#catalog.isMadeUp(call))
   }
 
   #checkDrift({ apiName, inputSchema, operation }: StandInCall): void {
