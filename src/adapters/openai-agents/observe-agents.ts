@@ -11,6 +11,7 @@ import { unseenTool, warnOfUnseen } from '../unseen.ts'
 import { wrongTarget } from '../wrong-target.ts'
 import { observeHandoff } from './handoffs.ts'
 import { nameOf, observeModel, observeProvider } from './model.ts'
+import { watchOwnTools } from './own-tools.ts'
 import { patches } from './patches.ts'
 import { currentFrame, type Frame } from './place.ts'
 import { learnServers, registrationsOf } from './registrations.ts'
@@ -142,6 +143,7 @@ async function observedFrom(dispatcher: HookDispatcher, asked: Asked): Promise<R
 
 /** @returns the tools that are locked and wait to be run. What else is locked is noticed when the run asks for it. */
 function prepare({ runner, agent, input }: Asked): ToolOutOfReach[] {
+  watchOwnTools(runner)
   observeProvider(runner.config?.modelProvider)
   observeModel(runner.config?.model)
   observeAgent(agent)

@@ -1,5 +1,5 @@
 import { AsyncLocalStorage } from 'node:async_hooks'
-import type { HookDispatcher } from '../../dispatcher/index.ts'
+import type { HookDispatcher, ToolCallInit } from '../../dispatcher/index.ts'
 import { errorMessage } from '../../internal/errors.ts'
 import { defined } from '../../internal/objects.ts'
 import { asName, asObject, asObjects, asText, parseArguments } from '../../wire/reading.ts'
@@ -31,6 +31,8 @@ export class Place {
   #step: SafeStep | undefined
   #answered: readonly Item[] | undefined
   #held: HeldToolCall[] = []
+  /** Until it is told what came of the calls that the SDK made by itself. */
+  #told: Promise<unknown> | undefined
   /** Names of what the model may call. */
   #offered: ReadonlySet<unknown> = new Set()
   /** Ids of the calls of the turn that its tools were asked for. */
@@ -60,6 +62,17 @@ export class Place {
   /** The turn that is under way. Of a resumed run it is the one in which it was parked. */
   step(): SafeStep | Promise<SafeStep> {
     return this.#step ?? this.#open()
+  }
+
+  /** Tells of a call that the SDK makes by itself in the turn. @returns tells what came of it. */
+  ownCall(init: ToolCallInit<unknown>): (result: unknown) => void {
+    const call = this.#step?.openToolCall<unknown, unknown>(init)
+    // The first one of a run that goes on, which a human has let. A run that has ended begins no turn.
+    const made = call ?? this.#open().then((step) => step.openToolCall<unknown, unknown>(init))
+    const opened = Promise.resolve(made).catch(() => undefined)
+    return (result) => {
+      this.#told = Promise.all([this.#told, opened.then((one) => one?.settle(result))])
+    }
   }
 
   async #open(): Promise<SafeStep> {
@@ -111,6 +124,7 @@ export class Place {
 
   /** `failed`: with what the turn came to its end. */
   async endStep(failed?: { readonly error: unknown }): Promise<void> {
+    if (this.#told !== undefined) await this.#told
     const step = this.#step
     const ended = errorMessage(failed?.error)
     await this.#tellUnknown(({ name }) =>

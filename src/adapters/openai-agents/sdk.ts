@@ -116,6 +116,8 @@ export interface RunOptions {
   readonly stream?: boolean
   readonly signal?: AbortSignal
   readonly conversationId?: string
+  /** What the user gives as a result in the place of an error. */
+  readonly errorHandlers?: unknown
   readonly session?: { getSessionId?(): Promise<string> | string }
 }
 
@@ -133,6 +135,8 @@ export interface Runner {
     readonly groupId?: string
   }
   run: Run
+  on?(event: string, told: (...what: never[]) => void): unknown
+  off?(event: string, told: (...what: never[]) => void): unknown
 }
 
 export function isRunState(input: unknown): input is RunState {

@@ -99,6 +99,7 @@ describe('an observed runner', () => {
       Object.getOwnPropertyDescriptor(Runner.prototype, 'run'),
       Object.getOwnPropertyDescriptor(Agent.prototype, 'getAllTools'),
       Object.getOwnPropertyDescriptor(Agent.prototype, 'getEnabledHandoffs'),
+      Reflect.get(runner, 'eventEmitter').listenerCount('agent_tool_start'),
     ]
     const before = own()
     observeAgents(runner, { dispatcher })

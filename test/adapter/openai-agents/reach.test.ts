@@ -1,4 +1,5 @@
 import { applyPatchTool, hostedMcpTool, shellTool, webSearchTool } from '@openai/agents'
+import { assistantMessage, ScriptedModel } from '@openai/agents/testing'
 import { HookDispatcher } from 'hookspan'
 import type { Gate } from 'hookspan/gates'
 import { mock, mockTools } from 'hookspan/mock'
@@ -98,6 +99,40 @@ describe('a tool that runs out of reach', () => {
   it('runs where nobody decides on it', async () => {
     expect(await ask(webSearchTool(), using(toolPolicy({ deny: ['wipe'] })))).toBe('done')
     expect(await ask(shell(), () => {})).toBe('done')
+  })
+
+  it('is told when the SDK ran it, with what came of it, also once a human has let it', async () => {
+    const dispatcher = new HookDispatcher()
+    const events = eventsOf(dispatcher)
+    const action = { commands: ['ls'] }
+    const output = [{ stdout: 'a.txt', stderr: '', outcome: { type: 'exit', exitCode: 0 } as const }]
+    const operation = { type: 'delete_file', path: 'a.txt' } as const
+    const editor = { deleteFile: async () => ({ status: 'completed', output: 'gone' }) }
+    const tools = [
+      shellTool({ shell: { run: async () => ({ output }) }, needsApproval: true }),
+      applyPatchTool({ editor: editor as never }),
+    ]
+    const model = new ScriptedModel([
+      [{ type: 'shell_call', callId: 's', status: 'completed', action }],
+      [{ type: 'apply_patch_call', callId: 'p', status: 'completed', operation }],
+      [assistantMessage('done')],
+    ])
+    const runner = observed(bareRunner(), { dispatcher })
+    const agent = agentOf({ model, tools })
+
+    const { state } = await runner.run(agent, 'hi')
+    for (const asked of state.getInterruptions()) state.approve(asked)
+    expect((await runner.run(agent, state)).finalOutput).toBe('done')
+
+    expect(findAll(events, 'beforeToolCall')).toMatchObject([
+      { apiName: 'shell', source: 'local', toolCallId: 's', args: action },
+      { apiName: 'apply_patch', source: 'local', toolCallId: 'p', args: operation },
+    ])
+    expect(findAll(events, 'afterToolCall')).toMatchObject([
+      { apiName: 'shell', result: output },
+      { apiName: 'apply_patch', result: 'gone' },
+    ])
+    expect(findAll(events, 'onComplete')).toHaveLength(1)
   })
 
   it('is told when the provider ran it', async () => {
