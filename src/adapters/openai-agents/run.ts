@@ -83,6 +83,7 @@ class ObservedRun {
   readonly #asked: Asked
   readonly #call: SafeAgentCall | undefined
   readonly #tool: ToolFrame | undefined
+  #isAtLimit = false
 
   constructor(dispatcher: HookDispatcher, asked: Asked, call?: SafeAgentCall, tool?: ToolFrame) {
     this.#dispatcher = dispatcher
@@ -153,13 +154,32 @@ class ObservedRun {
     }
     const given = isRunState(input) ? input : (admitted ?? input)
     const frame = { place }
-    const result = await op.run(() => runIn(frame, () => run.call(runner, agent, given, options)))
+    const asking = this.#notingLimit(options)
+    const result = await op.run(() => runIn(frame, () => run.call(runner, agent, given, asking)))
     if (options?.stream !== true || result?.completed === undefined) {
       await this.#finished(place, result)
       return result
     }
     this.#finishLater(place, result, result.completed)
     return result
+  }
+
+  /** Where a handler of the user's gives a result at the limit of turns, nothing but its being asked says that it was one. */
+  #notingLimit(options: RunOptions | undefined): RunOptions | undefined {
+    const { errorHandlers } = options ?? {}
+    if (!isRecord(errorHandlers)) return options
+    const noting = (kind: 'maxTurns' | 'default') => {
+      const handler = errorHandlers[kind]
+      if (typeof handler !== 'function') return {}
+      const value = async (asked: { readonly error?: unknown }) => {
+        const given: unknown = await handler(asked)
+        if (given && isStepLimit(asked.error)) this.#isAtLimit = true
+        return given
+      }
+      return { [kind]: { value, enumerable: true } }
+    }
+    const handlers = Object.create(errorHandlers, { ...noting('maxTurns'), ...noting('default') })
+    return { ...options, errorHandlers: handlers }
   }
 
   /** Whoever waits for the end of the stream waits until it is told, too. */
@@ -198,7 +218,7 @@ class ObservedRun {
     }
     await place.endStep()
     const content = lastWord(state?._currentStep)
-    const reason = result.cancelled ? 'interrupted' : 'done'
+    const reason = result.cancelled ? 'interrupted' : this.#isAtLimit ? 'max_steps' : 'done'
     const ended = await op.complete({ reason, ...defined({ content }) })
     if (ended.refusal !== undefined) {
       const { code, reason: why } = ended.refusal
@@ -209,7 +229,7 @@ class ObservedRun {
       return
     }
     if (ended.content !== content) hide(result, ended.content)
-    const status = ended.reason === 'done' ? 'done' : 'interrupted'
+    const status = ended.reason === 'interrupted' || ended.reason === 'denied' ? 'interrupted' : 'done'
     this.#settle({
       operationId: op.operationId,
       status,

@@ -102,6 +102,25 @@ describe('a run that ends early', () => {
     expect(findAll(events, 'onComplete')).toMatchObject([{ reason: 'max_steps' }])
   })
 
+  it.each([
+    ['maxTurns', false],
+    ['maxTurns', true],
+    ['default', false],
+  ])(
+    'with too many turns has it, too, where a handler (%s) gives a result, streamed: %s',
+    async (kind, stream) => {
+      const { events, runner } = watched()
+      const agent = agentOf({ model: scripted(LOOK, LOOK), tools: [looking([])] })
+      const errorHandlers = { [kind]: () => ({ finalOutput: 'too long' }) }
+
+      const result = await runner.run(agent, 'hi', { maxTurns: 1, errorHandlers, stream } as never)
+      if (stream) await (result as unknown as { completed: Promise<void> }).completed
+
+      expect(result.finalOutput).toBe('too long')
+      expect(findAll(events, 'onComplete')).toMatchObject([{ reason: 'max_steps', content: 'too long' }])
+    },
+  )
+
   it('by a guardrail has its error', async () => {
     const { events, runner } = watched()
     const inputGuardrails: InputGuardrail[] = [
