@@ -10,7 +10,7 @@ const SUBJECTS = {
   'Spans and the spool': 22,
   'The exporter': 12,
   'Guards never vanish': 18,
-  'What was shown is what runs': 11,
+  'What was shown is what runs': 12,
   'Humans, and runs that wait': 19,
   'Observers change nothing': 10,
   'Streams under a gate': 9,

@@ -115,11 +115,12 @@ export class Place {
   }
 
   /** The call that was decided before. Two may share an id: then their arguments tell. */
-  take(id: string | undefined, args: unknown): SafeToolCall<unknown, unknown> | undefined {
-    const same = this.#held.filter((held) => held.id === id)
-    const found = same.length > 1 ? (same.find((held) => text(held.args) === text(args)) ?? same[0]) : same[0]
+  take(id: string | undefined, read: () => unknown): HeldToolCall | undefined {
+    const [first, ...others] = this.#held.filter((held) => held.id === id)
+    const args = others.length > 0 && text(read())
+    const found = others.find((held) => text(held.args) === args && text(first?.args) !== args) ?? first
     if (found !== undefined) this.#held.splice(this.#held.indexOf(found), 1)
-    return found?.call
+    return found
   }
 
   /** `failed`: with what the turn came to its end. */

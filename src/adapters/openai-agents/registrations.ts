@@ -1,4 +1,6 @@
 import { AsyncLocalStorage } from 'node:async_hooks'
+import { isRecord } from '../../internal/objects.ts'
+import { parseArguments } from '../../wire/reading.ts'
 import type { Agent, FunctionTool } from './sdk.ts'
 
 /**
@@ -104,6 +106,27 @@ export async function learnServers(agent: Agent): Promise<void> {
 export function serverOf(agent: Agent, tool: FunctionTool): string | undefined {
   const name = agent.getMcpTools && bindings.get(agent.getMcpTools)?.get(tool.invoke)?.serverName
   return typeof name === 'string' ? name : undefined
+}
+
+/**
+ * What the SDK shows of a call where it asks whether it needs a human: where the tool has a condition for that, and of a Standard
+ * Schema, what the schema makes of the text, else the text's own JSON. Who decides sees the same whenever it is asked.
+ */
+export function argumentsOf(
+  { invoke, needsApproval }: FunctionTool,
+  text: string,
+  { parsers, constants }: Registrations,
+): unknown {
+  const registered = parsers?.get(invoke)
+  const { parser, validationMode } = isRecord(registered) ? registered : {}
+  const isConstant = needsApproval === undefined || constants?.has(needsApproval) === true
+  if (typeof parser !== 'function' || (isConstant && validationMode !== 'standard'))
+    return parseArguments(text)
+  try {
+    return parser(text)
+  } catch {
+    return parseArguments(text)
+  }
 }
 
 /** Where the built-ins are frozen, there is nothing to put back. */

@@ -5,6 +5,7 @@ import { defined } from '../../internal/objects.ts'
 import { asName, parseArguments } from '../../wire/reading.ts'
 import type { ParkedRun } from './parked.ts'
 import type { Place } from './place.ts'
+import { argumentsOf, registrationsOf } from './registrations.ts'
 import type { Interruption, RunState } from './sdk.ts'
 import { homeOf, initOf } from './tools.ts'
 
@@ -70,10 +71,13 @@ async function open(
   { rawItem }: Interruption,
   refused?: ToolCallInit['refused'],
 ) {
-  const args = parseArguments(rawItem.arguments)
   const step = await place.step()
   const known = state._lastProcessedResponse?.functions?.find(({ tool }) => tool.name === apiName)
-  const told = known && initOf(known.tool, homeOf(state._currentAgent ?? {}, known.tool), args, toolCallId)
+  const agent = state._currentAgent ?? {}
+  const { arguments: said } = rawItem
+  const text = typeof said === 'string' ? said : ''
+  const args = known ? argumentsOf(known.tool, text, registrationsOf(agent)) : parseArguments(said)
+  const told = known && initOf(known.tool, homeOf(agent, known.tool), args, toolCallId)
   const init = { toolCallId, apiName, args, ...told, ...defined({ refused }) }
   return { args, call: step.openToolCall<unknown, unknown>(init) }
 }

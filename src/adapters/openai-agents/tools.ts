@@ -3,12 +3,11 @@ import type { ToolCallInit, ToolOutcome } from '../../dispatcher/index.ts'
 import { untilAborted } from '../../internal/async.ts'
 import { toContent } from '../../internal/json.ts'
 import { defined, isRecord } from '../../internal/objects.ts'
-import { parseArguments } from '../../wire/reading.ts'
 import { isLocked } from '../replace.ts'
 import type { SafeToolCall } from '../safe/tool-call.ts'
 import { patches } from './patches.ts'
 import { callsHere, currentFrame, type Place, runIn, type ToolFrame } from './place.ts'
-import { type Registrations, registerAlike, serverOf } from './registrations.ts'
+import { argumentsOf, type Registrations, registerAlike, serverOf } from './registrations.ts'
 import type { Agent, AnyTool, FunctionTool, ToolCallDetails } from './sdk.ts'
 import { failureOf, watched } from './swallowed-failure.ts'
 
@@ -53,7 +52,9 @@ export function observeTool(tool: FunctionTool, home: ToolHome, registrations: R
   const standIn: Invoke = function (this: unknown, context, input, details, ...more: unknown[]) {
     const call = (text: string, given: ToolCallDetails | undefined) =>
       invoke.apply(tool, [context, text, given, ...more] as unknown as Parameters<Invoke>)
-    return currentFrame() === undefined ? call(input, details) : invoked(tool, home, input, details, call)
+    if (currentFrame() === undefined) return call(input, details)
+    // Read where nobody has yet: a schema is the user's code.
+    return invoked(tool, home, () => argumentsOf(tool, input, registrations), input, details, call)
   }
   const needsApproval = tool.needsApproval === undefined ? undefined : own(tool.needsApproval)
   replaced(tool, 'invoke', invoke, standIn, registrations)
@@ -115,7 +116,7 @@ async function decidedFirst(
   ask: () => Promise<boolean>,
 ): Promise<boolean> {
   // Asked again, for a call that a human has approved: it was taken up when the run was.
-  const held = place.take(id, args)
+  const held = place.take(id, () => args)?.call
   place.made.add(id)
   const known = place.step()
   const step = known instanceof Promise ? await known : known
@@ -136,6 +137,7 @@ async function decidedFirst(
 async function invoked(
   tool: FunctionTool,
   home: ToolHome,
+  read: () => unknown,
   input: string,
   details: ToolCallDetails | undefined,
   invoke: (input: string, details: ToolCallDetails | undefined) => Promise<unknown>,
@@ -143,17 +145,18 @@ async function invoked(
   const frame = currentFrame() as NonNullable<ReturnType<typeof currentFrame>>
   const { place } = frame
   const id = details?.toolCall?.callId
-  const args = parseArguments(input)
   // A tool that another tool's body invokes by itself is that call's.
-  const held = frame.tool === undefined ? place.take(id, args) : undefined
+  const held = frame.tool === undefined ? place.take(id, read) : undefined
+  const args = held === undefined ? read() : held.args
   if (frame.tool === undefined) place.made.add(id)
   const call =
-    held ??
+    held?.call ??
     (frame.tool === undefined ? await place.step() : callsHere(frame)).openToolCall<unknown, unknown>(
       initOf(tool, home, args, id),
     )
   const decided = call.decision ?? (await call.decided)
   if (decided.state !== 'run') return answerOf(decided)
+  // What a schema made of the text may be nothing that it takes: where nobody changed it, it is given the text.
   const same = decided.args === args || toContent(decided.args) === toContent(args)
   const text = same ? input : toContent(decided.args)
   return new Body(place, call, () => invoke(text, details), details?.signal).run()

@@ -1,4 +1,4 @@
-import { Agent, RunState, toolNamespace } from '@openai/agents'
+import { Agent, RunState, tool, toolNamespace } from '@openai/agents'
 import { assistantMessage, functionCall, ScriptedModel } from '@openai/agents/testing'
 import { HookDispatcher } from 'hookspan'
 import { createApprovals } from 'hookspan/approval'
@@ -6,6 +6,7 @@ import type { Approver } from 'hookspan/gates'
 import { mock, mockTools } from 'hookspan/mock'
 import { requireHuman } from 'hookspan/policies'
 import { afterEach, describe, expect, it } from 'vitest'
+import { z } from 'zod'
 import { eventsOf, findAll } from '../../support/told-events.ts'
 import { agentOf, bareRunner, letAllGo, looking, observed, scripted } from './support.ts'
 
@@ -259,4 +260,55 @@ describe('a call in an agent that is a tool', () => {
     expect(findAll(events, 'beforeCallAgent')).toHaveLength(1)
     expect(findAll(events, 'afterCallAgent')).toMatchObject([{ agentName: 'expert', content: 'it is 42' }])
   })
+})
+
+describe('a tool with a condition of its own, whose schema changes what it is given', () => {
+  const parameters = z.object({
+    q: z.string().trim().default('x'),
+    n: z.string().pipe(z.coerce.number()),
+  })
+  const said: [string, object][] = [['look', { q: ' a', n: '7' }]]
+  const made = { q: 'a', n: 7 }
+
+  function looker(ran: unknown[], needsApproval: () => Promise<boolean>) {
+    const execute = (given: unknown) => {
+      ran.push(given)
+      return 'found'
+    }
+    return tool({ name: 'look', description: 'Looks.', parameters, execute, needsApproval })
+  }
+
+  it('runs as without us, where nobody decides and where a gate lets it', async () => {
+    const ran: unknown[] = []
+    let checked = 0
+    const tools = [looker(ran, async () => ++checked < 0)]
+    for (const gated of [false, true]) {
+      const { runner } = processOf('approve', gated)
+      await runner.run(agentOf({ model: scripted(said, 'done'), tools }), 'hi')
+    }
+    expect(ran).toEqual([made, made])
+    expect(checked).toBe(2)
+  })
+
+  it.each(['in this process', 'elsewhere'])(
+    'runs once a human has said yes to what the schema made, %s',
+    async (where) => {
+      const ran: unknown[] = []
+      const tools = [looker(ran, async () => false)]
+      const dispatcher = new HookDispatcher()
+      const approvals = createApprovals({ mode: 'park' })
+      dispatcher.use(approvals)
+      dispatcher.use({ name: 'careful', gates: [requireHuman()] })
+      const runner = observed(bareRunner(), { dispatcher })
+      const agent = agentOf({ model: scripted(said, 'done'), tools })
+      const { state } = await runner.run(agent, 'hi')
+      const [asked] = await approvals.list()
+      expect(asked?.request.args).toEqual(made)
+      await approvals.respond(asked?.request.id ?? '', { decision: 'approve' })
+      const elsewhere = where === 'elsewhere' && (await RunState.fromString(agent, state.toString()))
+      const result = elsewhere ? await runner.run(agent, elsewhere) : await runner.run(agent, state)
+      expect(result.finalOutput).toBe('done')
+      expect(ran).toEqual([made])
+    },
+  )
 })
