@@ -10,6 +10,9 @@ export function answeredEvent({ id, argsDigest }: ApprovalRequest, answer: Appro
   return { event: 'answered', requestId: id, ...told }
 }
 
-export function requestedEvent({ id, operationId, apiName, argsDigest }: ApprovalRequest): AuditEvent {
-  return { event: 'requested', requestId: id, operationId, apiName, argsDigest }
+/** Which gate asked, and where: one call may be asked about by several, and once more about what it gave. */
+export function requestedEvent(request: ApprovalRequest): AuditEvent {
+  const { id, operationId, toolCallId, gateId, point, identifier, apiName, argsDigest } = request
+  const about = { operationId, toolCallId, gateId, point, identifier, apiName, argsDigest }
+  return { event: 'requested', requestId: id, ...about }
 }

@@ -9,8 +9,9 @@ import {
   memoryStore,
   verifyAudit,
 } from 'hookspan/approval'
+import { requireHuman } from 'hookspan/policies'
 import { describe, expect, it } from 'vitest'
-import { desk, folder, pending, request } from './support.ts'
+import { answer, desk, folder, pending, request } from './support.ts'
 
 async function written(key?: string): Promise<{ path: string; lines: string[]; key?: string }> {
   const path = `${folder()}/audit.jsonl`
@@ -313,6 +314,35 @@ it('has each call that nobody was asked about any more; one that cannot be writt
   const ofTwo = createHash('sha256').update('{"id":2}').digest('hex')
   const last = JSON.parse(readFileSync(path, 'utf8').trimEnd().split('\n').at(-1) as string)
   expect(last).toMatchObject({ operationId: 'op', apiName: 'delete_order', argsDigest: ofTwo })
+})
+
+it('tells which gate asked about which call, of whose tool, and whether about what it gave', async () => {
+  const path = `${folder()}/audit.jsonl`
+  const { approvals, dispatcher } = desk({ audit: auditLog({ path }) })
+  dispatcher.use({ name: 'release', gates: [requireHuman({ id: 'release', point: 'afterToolCall' })] })
+  const op = dispatcher.startOperation()
+  const init = { apiName: 'refund', identifier: 'shop', toolCallId: 't1', args: { id: 1 } }
+  const outcome = op.toolCall(init, () => 'done')
+  await answer(approvals, { decision: 'approve' })
+  await expect.poll(async () => (await pending(approvals)).gateId).toBe('release')
+  await answer(approvals, { decision: 'approve' })
+  expect((await outcome).state).toBe('completed')
+  const lines = readFileSync(path, 'utf8').trimEnd().split('\n')
+  const asked = lines.map((line) => JSON.parse(line)).filter(({ event }) => event === 'requested')
+  const call = { operationId: op.operationId, identifier: 'shop', apiName: 'refund', toolCallId: 't1' }
+  expect(asked).toMatchObject([
+    { ...call, gateId: 'require-human', point: 'beforeToolCall' },
+    { ...call, gateId: 'release', point: 'afterToolCall' },
+  ])
+  // As the page of it has it, without a word of ours.
+  for (const line of lines) {
+    const { hash } = JSON.parse(line)
+    expect(
+      createHash('sha256')
+        .update(line.replace(`"hash":"${hash}",`, ''))
+        .digest('hex'),
+    ).toBe(hash)
+  }
 })
 
 it('tells that an answer is for all further calls, or ends the run', async () => {
