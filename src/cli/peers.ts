@@ -1,6 +1,7 @@
 import { createRequire } from 'node:module'
 import { warnOfVersion } from '../adapters/peer-range.ts'
 import { HookspanError } from '../internal/errors.ts'
+import { toInstall } from '../internal/node-sdk.ts'
 
 /** OpenTelemetry's SDKs that `startTracing` takes, the one that it takes first before the other. */
 export const SDKS = ['@opentelemetry/sdk-node', '@opentelemetry/sdk-trace'] as const
@@ -24,7 +25,9 @@ export function assertPeers(command: string): void {
       return false
     }
   }
-  const missing = NEEDED.filter((names) => !names.some(isThere)).map(([name]) => name)
+  const missing = NEEDED.filter((names) => !names.some(isThere)).map(([name]) =>
+    toInstall(name, import.meta.url),
+  )
   if (missing.length === 0) {
     for (const names of NEEDED) warnOfVersion(names.find(isThere) as string)
     return

@@ -3,6 +3,7 @@ import { createRequire } from 'node:module'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { HookspanError } from './errors.ts'
+import { toInstall } from './node-sdk.ts'
 
 /** A bundle of CommonJS has none, and in one of webpack's it is where the file lay that the bundle was made of. */
 const HERE = import.meta.url as string | undefined
@@ -74,7 +75,8 @@ function found<T>(find: () => T, name: string, neededBy: string, install: readon
     return find()
   } catch (error) {
     if (codeOf(error) !== 'MODULE_NOT_FOUND') throw error
-    const line = `npm install ${install.join(' ')}`
+    const packages = HERE === undefined || isBundled() ? install : install.map((one) => toInstall(one, HERE))
+    const line = `npm install ${packages.join(' ')}`
     throw new HookspanError(
       'MISSING_DEPENDENCY',
       isBundled()

@@ -1,6 +1,7 @@
 interface Manifest {
   readonly name?: string
   readonly version?: string
+  readonly dependencies?: Readonly<Record<string, string>>
   readonly peerDependencies?: Readonly<Record<string, string>>
   readonly testedWith?: Readonly<Record<string, string>>
 }
@@ -31,7 +32,8 @@ export function findInstalled(name: string, from: string): Installed | undefined
   return undefined
 }
 
-function readManifest(path: string | URL): Manifest | undefined {
+export function readManifest(path: string | URL | undefined): Manifest | undefined {
+  if (path === undefined) return undefined
   try {
     return JSON.parse(process.getBuiltinModule('node:fs').readFileSync(path, 'utf8'))
   } catch {

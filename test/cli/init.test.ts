@@ -73,6 +73,24 @@ describe('hookspan init, asked', () => {
   })
 
   it.each([
+    [
+      '@strands-agents/sdk',
+      { peerDependencies: { '@opentelemetry/exporter-trace-otlp-http': '^0.219.0' } },
+      '0.219',
+    ],
+    ['@google/adk', { dependencies: { '@opentelemetry/exporter-trace-otlp-http': '^0.205.0' } }, '0.205'],
+  ])('names the OpenTelemetry that npm takes beside %s', async (name, brings, version) => {
+    const manifest = JSON.stringify({ name, version: '1.0.0', ...brings })
+    const folder = project({
+      'package.json': OPENAI,
+      'a.mjs': CLIENT,
+      [`node_modules/${name}/package.json`]: manifest,
+    })
+    const { stdout } = await init(folder, '--yes')
+    expect(stdout).toContain(`    npm install hookspan @opentelemetry/sdk-node@${version}\n`)
+  })
+
+  it.each([
     ['20.19.43', 'vitest @types/node@22'],
     ['24.0.0', 'vitest'],
   ])('names vitest so that npm installs it beside the types of Node %s', async (version, named) => {

@@ -134,13 +134,13 @@ describe('npm install hookspan', () => {
   it.each([
     ['OpenTelemetry', ['@opentelemetry/api', '@opentelemetry/sdk-node']],
     ['an older OpenTelemetry', ['@opentelemetry/api@1.9.0', '@opentelemetry/sdk-node@0.200.0']],
-    ['ADK', ['@google/adk', 'zod']],
+    ['ADK', ['@google/adk', 'zod'], '@opentelemetry/sdk-node@0.205'],
     ['Mastra', ['@mastra/core', 'zod']],
-    ['Strands', ['@strands-agents/sdk', 'zod']],
+    ['Strands', ['@strands-agents/sdk', 'zod'], '@opentelemetry/sdk-node@0.219'],
     ['LangChain', ['langchain', '@langchain/core', '@langchain/openai']],
   ])(
     'is not refused in a project that has %s already',
-    async (name, packages) => {
+    async (name: string, packages: readonly string[], ...beside: string[]) => {
       const cwd = mkdtempSync(join(folder, name.slice(0, 3)))
       writeFileSync(join(cwd, 'package.json'), '{"private":true}')
       const install = (what: readonly string[]) =>
@@ -153,7 +153,7 @@ describe('npm install hookspan', () => {
           },
         )
       await install(packages)
-      await install([tarball()])
+      await install([tarball(), ...beside])
     },
     120_000,
   )

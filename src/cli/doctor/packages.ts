@@ -1,3 +1,4 @@
+import { toInstall } from '../../internal/node-sdk.ts'
 import { findInstalled as find, type Installed } from '../../internal/version-range.ts'
 import { SDKS } from '../peers.ts'
 import type { Finding } from './finding.ts'
@@ -22,7 +23,7 @@ export function checkPackages(): Finding[] {
           check: 'tracing-packages',
           state: 'wrong',
           says: `not installed: ${missing.join(', ')}`,
-          mend: `Run: npm install ${missing.join(' ')}`,
+          mend: `Run: npm install ${missing.map((one) => toInstall(one, import.meta.url)).join(' ')}`,
         }
       : {
           check: 'tracing-packages',

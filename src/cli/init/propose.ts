@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs'
 import { extname, join } from 'node:path'
+import { toInstall } from '../../internal/node-sdk.ts'
 import { findInstalled } from '../../internal/version-range.ts'
 import { UsageError } from '../failure.ts'
 import { type AdapterName, KNOWN_SDKS } from '../known-sdks.ts'
@@ -206,7 +207,9 @@ function firstTest(
 function installsOf(project: Project, hasTest: boolean): string[] {
   const needed = [
     ...(isInstalled(project, 'hookspan') ? [] : ['hookspan']),
-    ...(SDKS.some((name) => isInstalled(project, name)) ? [] : [SDKS[0]]),
+    ...(SDKS.some((name) => isInstalled(project, name))
+      ? []
+      : [toInstall(SDKS[0], join(project.root, 'package.json'))]),
   ]
   return [
     ...(needed.length > 0 ? [`npm install ${needed.join(' ')}`] : []),

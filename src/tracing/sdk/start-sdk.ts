@@ -7,7 +7,6 @@ import {
   type TracerProvider,
   trace,
 } from '@opentelemetry/api'
-import { HookspanError } from '../../internal/errors.ts'
 import { defined } from '../../internal/objects.ts'
 import { packageVersion } from '../../internal/package-version.ts'
 import { requirePeer, requireVia } from '../../internal/require-peer.ts'
@@ -77,8 +76,7 @@ export function findSdk(options: SdkOptions): FoundSdk {
     }
     const more = options.metrics ? '`metrics`' : resolveTraceOptions(options).events && 'content as events'
     if (more) {
-      const message = `${NEEDED_BY} with ${more} needs ${NODE_SDK}, which is not installed. Run: npm install ${NODE_SDK}`
-      throw new HookspanError('MISSING_DEPENDENCY', message)
+      requirePeer(NODE_SDK, `${NEEDED_BY} with ${more}`)
     }
     return { name: SMALL_SDK, start: startSmallSdk }
   }
