@@ -11,6 +11,7 @@ import { observeStrands, runWith, unobserveStrands } from 'hookspan/strands'
 import OpenAI from 'openai'
 import { describe, expect, it } from 'vitest'
 import { z } from 'zod'
+import { requestContent } from '../../src/wire/request.ts'
 import { traced } from '../support/span-tree.ts'
 import { eventsOf, findAll } from '../support/told-events.ts'
 import { oldestStrandsSubject, strandsSubject } from './subjects/strands.ts'
@@ -340,6 +341,33 @@ it('a beforeLlmCall gate changes messages and tools; what the model object keeps
   expect(sent).not.toMatch(/secret|look/)
   change = () => ({ temperature: 0 })
   await expect(agent.invoke('again')).rejects.toThrow(/temperature/)
+})
+
+it('pictures and documents are told, and stay where a gate changes the text beside them', async () => {
+  const dispatcher = new HookDispatcher()
+  const { model, fetch } = scripted([{ content: 'a cat' }])
+  const agent = new Agent({ model, printer: false })
+  dispatcher.use({ name: 'redact', gates: [redact({ patterns: { word: /secret/ }, in: ['modelInput'] })] })
+  const requests: Untyped[] = []
+  const handler = ({ request }: Untyped) => void requests.push(requestContent(request).messages)
+  dispatcher.use({ name: 'h', hooks: [{ id: 'h', type: 'beforeLlmCall', handler }] })
+  observeStrands(agent, { dispatcher })
+  const bytes = new Uint8Array(Buffer.from('iVBORw0KGgo=', 'base64'))
+  await agent.invoke([
+    { text: 'my secret' },
+    { image: { format: 'png', source: { bytes } } },
+    { document: { name: 'order 7', format: 'pdf', source: { bytes } } },
+  ])
+  const sent = JSON.stringify(fetch.requests[0]?.body)
+  expect(sent).not.toContain('secret')
+  expect(sent.match(/iVBORw0KGgo=/g)).toHaveLength(2)
+  expect(requests[0]![0].parts.slice(1)).toEqual([
+    { type: 'blob', modality: 'image', mime_type: 'image/png', content: 'iVBORw0KGgo=' },
+    {
+      ...{ type: 'blob', modality: 'document', mime_type: 'application/pdf', content: 'iVBORw0KGgo=' },
+      filename: 'order 7',
+    },
+  ])
 })
 
 it('gates answer in the place of the model, before it is asked and after it has answered', async () => {

@@ -34,10 +34,39 @@ function plainOf({ role, content }: StrandsMessage): Loose[] {
 
 function plainContent(blocks: readonly StrandsBlock[]): unknown {
   if (blocks.every(({ type }) => type === 'textBlock')) return textOf(blocks)
-  return blocks.map(({ type, text, format }) => {
-    const kind = type.replace(/Block$/, '')
-    return defined({ type: kind, text, format })
-  })
+  return blocks.map(plainBlock)
+}
+
+/** Media in the words of the APIs that have one for them: images and documents in Anthropic's. */
+function plainBlock({ type, text, format, name: title, source }: StrandsBlock): Loose {
+  const kind = type.replace(/Block$/, '')
+  const plain = { type: kind, text, format }
+  if (source === undefined) return defined(plain)
+  const { bytes, location, content, text: written } = source
+  const url = source.url ?? location?.uri
+  const data = bytes && base64Of(bytes)
+  const mimeType = mimeTypeOf(kind, format)
+  if (kind === 'video' || kind === 'audio') return defined({ ...plain, data, uri: url, mime_type: mimeType })
+  if (written !== undefined) return defined({ ...plain, title, source: { type: 'text', data: written } })
+  if (content !== undefined)
+    return defined({ ...plain, title, source: { type: 'text', data: textOf(content) } })
+  const from = data === undefined ? { type: 'url', url } : { type: 'base64', media_type: mimeType, data }
+  return defined({ ...plain, title, source: defined(from) })
+}
+
+function mimeTypeOf(kind: string, format: string | undefined): string | undefined {
+  if (kind !== 'document') return `${kind}/${format === 'jpg' ? 'jpeg' : format}`
+  return format === 'pdf' ? 'application/pdf' : undefined
+}
+
+/** A conversation is told anew in each call. */
+const written = new WeakMap<Uint8Array, string>()
+
+function base64Of(bytes: Uint8Array): string {
+  const known =
+    written.get(bytes) ?? Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length).toString('base64')
+  written.set(bytes, known)
+  return known
 }
 
 export function textOf(blocks: readonly StrandsBlock[]): string {
@@ -148,7 +177,7 @@ function conversationOf(ctx: ModelContext, plain: readonly Loose[]): Partial<Mod
       ({ as }) => as.length > 0 && as.every((one, i) => left[at + i] && one === canonicalJson(left[at + i])),
     )
     const [found] = same < 0 ? [] : known.splice(same, 1)
-    messages.push(found?.message ?? Message.fromMessageData(dataOf(left[at] as Loose)))
+    messages.push(found?.message ?? Message.fromMessageData(dataOf(left[at] as Loose, ctx.messages)))
     at += found?.as.length ?? 1
   }
   const told = system.map(({ content }) => asText(content) ?? '').join('\n')
@@ -157,7 +186,10 @@ function conversationOf(ctx: ModelContext, plain: readonly Loose[]): Partial<Mod
   return { ...rest, messages, ...(system.length > 0 && { systemPrompt: prompt }) }
 }
 
-function dataOf({ role, content, tool_calls, tool_call_id }: Loose): { role: string; content: object[] } {
+function dataOf(
+  { role, content, tool_calls, tool_call_id }: Loose,
+  before: readonly StrandsMessage[],
+): { role: string; content: object[] } {
   if (role === 'tool') {
     const result = { toolUseId: asText(tool_call_id) ?? '', status: 'success', content: textData(content) }
     return { role: 'user', content: [{ toolResult: result }] }
@@ -168,8 +200,31 @@ function dataOf({ role, content, tool_calls, tool_call_id }: Loose): { role: str
   })
   return {
     role: role === 'assistant' ? 'assistant' : 'user',
-    content: [...textData(content, calls.length > 0), ...calls],
+    content: [...contentData(content, before, calls.length > 0), ...calls],
   }
+}
+
+/**
+ * The blocks that a gate left as they were stay what they are, beside the texts that it changed.
+ *
+ * @throws HookspanError `NOT_CAPABLE` for what is neither.
+ */
+function contentData(content: unknown, before: readonly StrandsMessage[], mayBeEmpty: boolean): object[] {
+  const parts = asObjects(content)
+  if (parts.every(({ type }) => type === 'text' || type === undefined)) return textData(content, mayBeEmpty)
+  const blocks = new Map(
+    before.flatMap((message) => message.content.map((block) => [canonicalJson(plainBlock(block)), block])),
+  )
+  return parts.map((part) => {
+    const left = blocks.get(canonicalJson(part))?.toJSON?.()
+    const text = asText(part.text)
+    if (left !== undefined || text !== undefined) return left ?? { text }
+    throw new HookspanError(
+      'NOT_CAPABLE',
+      `A beforeLlmCall gate put a part of type "${String(part.type)}" into a message, which is not told to Strands. Change texts, ` +
+        'and leave other parts as they are.',
+    )
+  })
 }
 
 function textData(content: unknown, mayBeEmpty = false): { text: string }[] {

@@ -14,6 +14,14 @@ export interface StrandsBlock {
   readonly json?: unknown
   readonly error?: unknown
   readonly format?: string
+  /** Of media: where they are. */
+  readonly source?: {
+    readonly bytes?: Uint8Array
+    readonly url?: string
+    readonly location?: { readonly uri?: string }
+    readonly text?: string
+    readonly content?: readonly StrandsBlock[]
+  }
   toJSON?(): Loose
 }
 
