@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { changedReply, readResponse, requestToWire } from './items.ts'
+import { changedReply, readResponse, requestFromWire, requestToWire } from './items.ts'
 
 describe('requestToWire', () => {
   it('puts the conversation into other words for those who read it, once', () => {
@@ -28,6 +28,23 @@ describe('requestToWire', () => {
   it('leaves out a conversation that is empty', () => {
     expect(requestToWire({ input: [] }, 'gpt-5', false)).toEqual({ model: 'gpt-5' })
   })
+})
+
+it('pictures and files stay where a gate changes the text beside them', () => {
+  const media = [
+    { type: 'input_image', image: 'data:image/png;base64,iVBO', detail: 'low' },
+    { type: 'input_image', image: { id: 'file_1' } },
+    { type: 'input_file', file: { url: 'https://x.test/a.pdf' } },
+    { type: 'input_file', file: { id: 'file_2' } },
+    { type: 'input_file', file: 'data:application/pdf;base64,JVBE', filename: 'a.pdf' },
+  ]
+  const text = (text: string) => ({ type: 'input_text', text })
+  const request = { input: [{ type: 'message', role: 'user', content: [text('secret'), ...media] }] }
+  const asked = requestToWire(request, 'gpt-5', false)
+  const decided = JSON.parse(JSON.stringify(asked).replace('secret', '***'))
+  expect(requestFromWire(request, asked, decided).input).toEqual([
+    { type: 'message', role: 'user', content: [text('***'), ...media] },
+  ])
 })
 
 it('is told which model of the AI SDK answered by what it writes into its items, as `aisdk()` does', () => {

@@ -171,11 +171,24 @@ function leftOf<T>(
   return (before ?? []).filter((tool) => asList(tools).some((left) => sameJson(told(tool), left)))
 }
 
+/** A picture or a file that is beside a changed text, in the SDK's words again: it sends no other. */
+function contentFromWire(content: unknown): unknown {
+  if (!Array.isArray(content)) return content
+  return content.map((part: unknown) => {
+    if (!isRecord(part)) return part
+    const { image_url: image, file_url: file, file_id: id, ...rest } = part
+    if (part.type === 'input_image') return { ...rest, image: id === undefined ? image : { id } }
+    if (part.type !== 'input_file' || part.file_data !== undefined) return part
+    const url = /^https?:/.test(asText(file) ?? '') ? { url: file } : file
+    return { ...rest, file: id === undefined ? url : { id } }
+  })
+}
+
 function fromWire(item: Loose, all: readonly Loose[]): Item {
   const { type = 'message', call_id: callId } = item
   if (type === 'message') {
     const { content, role } = item
-    if (role !== 'assistant') return item
+    if (role !== 'assistant') return { ...item, content: contentFromWire(content) }
     const parts = typeof content === 'string' ? [{ type: 'output_text', text: content }] : content
     return { ...item, type, status: item.status ?? 'completed', content: parts }
   }
