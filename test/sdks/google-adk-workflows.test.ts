@@ -1,4 +1,5 @@
 import { HookDispatcher } from 'hookspan'
+import { wrapTools } from 'hookspan/adapter'
 import { mutate } from 'hookspan/gates'
 import { hookspanPlugin } from 'hookspan/google-adk'
 import { mock, mockTools } from 'hookspan/mock'
@@ -16,6 +17,7 @@ const {
   AgentTool,
   FunctionTool,
   BasePlugin,
+  FunctionNode,
   InMemoryRunner,
   InMemorySessionService,
   LiveRequestQueue,
@@ -377,4 +379,29 @@ describe('a session that cannot be written', () => {
     await settled(dispatcher)
     expect(findAll(events, 'onStart')).toEqual([])
   })
+})
+
+it('what the function of a node asks lies in the run of its workflow', async () => {
+  const dispatcher = new HookDispatcher()
+  const events = eventsOf(dispatcher)
+  const look = wrapTools({ look: async () => 'seen' }, { dispatcher })
+  const handler = async function* () {
+    yield await look.look()
+    yield await look.look()
+  }
+  const workflow = () => new Workflow({ name: 'own', edges: [[START, new FunctionNode('looks', handler)]] })
+  const run = async (more: object) => {
+    const runner = new InMemoryRunner({ agent: workflow(), appName: 'shop', ...more })
+    const given: unknown[] = []
+    const newMessage = { role: 'user', parts: [{ text: 'go' }] }
+    for await (const { output } of runner.runEphemeral({ userId: 'u', newMessage })) given.push(output)
+    return given
+  }
+  const bare = await run({})
+  events.length = 0
+
+  expect(await run({ plugins: [hookspanPlugin({ dispatcher })] })).toEqual(bare)
+
+  expect(findAll(events, 'onStart')).toHaveLength(1)
+  expect(findAll(events, 'afterToolCall')).toHaveLength(2)
 })

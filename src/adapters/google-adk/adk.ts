@@ -27,7 +27,13 @@ export interface AdkPluginManager {
   getPlugin(name: string): unknown
   registerPlugin(plugin: object): void
   runBeforeRunCallback?(asked: { invocationContext: AdkInvocation }): Promise<AdkContent | undefined>
-  runBeforeNodeCallback?(asked: { nodeContext: AdkNode }): Promise<unknown>
+  runBeforeNodeCallback?(asked: { node?: AdkFunctionNode; nodeContext: AdkNode }): Promise<unknown>
+}
+
+/** A node of a workflow that is the user's own function. */
+export interface AdkFunctionNode {
+  readonly handler?: unknown
+  runImpl(context: AdkNode, ...input: unknown[]): AsyncGenerator<unknown, void>
 }
 
 /** Where a node of a workflow runs. */

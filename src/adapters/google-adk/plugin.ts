@@ -15,6 +15,7 @@ import {
   type AdkAgent,
   type AdkContent,
   type AdkEvent,
+  type AdkFunctionNode,
   type AdkInvocation,
   type AdkModel,
   type AdkRequest,
@@ -185,8 +186,11 @@ class AdkPlugin {
     const ownNode = manager.runBeforeNodeCallback
     if (ownNode === undefined || isLocked(manager, 'runBeforeNodeCallback')) return
     this.#patches.replace(manager, 'runBeforeNodeCallback', (asked) => {
-      const { invocationContext, channel } = asked.nodeContext
-      this.runOf(invocationContext)?.endWith(channel)
+      const { node, nodeContext } = asked
+      this.runOf(nodeContext.invocationContext)?.endWith(nodeContext.channel)
+      if (typeof node?.handler === 'function' && !isLocked(node, 'runImpl')) {
+        this.#share(node, () => AdkPlugin.#ownNode(node))
+      }
       return ownNode.call(manager, asked)
     })
   }
@@ -259,6 +263,24 @@ class AdkPlugin {
     }
     this.#share(tool, () => AdkPlugin.#ownTool(tool))
     return undefined
+  }
+
+  /** The user's own function: where a workflow is the run, nobody else says where in it the code is. */
+  static #ownNode(node: AdkFunctionNode): () => void {
+    const own = node.runImpl
+    return replace(node, 'runImpl', (context, ...input) => {
+      const made = own.call(node, context, ...input)
+      const plugin = AdkPlugin.#of(context.invocationContext)
+      const run = plugin?.runOf(context.invocationContext)?.run
+      if (plugin === undefined || run === undefined || currentPlace() !== undefined) return made
+      return relay(made, plugin.#within(run))
+    })
+  }
+
+  /** Runs code as part of a run. */
+  #within(run: AgentRun['run']): <T>(fn: () => T) => T {
+    const omit = this.#options.sdkSpans !== 'nest'
+    return (fn) => run.run(() => (omit ? withoutSpans(fn) : fn()))
   }
 
   static #ownTool(tool: AdkTool): () => void {
@@ -355,8 +377,7 @@ class AdkPlugin {
 
   async *#run(agent: AgentRun, original: AdkAgent, context: AdkInvocation): AsyncGenerator<AdkEvent, void> {
     const { run } = agent
-    const omit = this.#options.sdkSpans !== 'nest'
-    const within = <T>(fn: () => T): T => run.run(() => (omit ? withoutSpans(fn) : fn()))
+    const within = this.#within(run)
     context.agent = original
     run.leftWith(context)
     let isRead = false
