@@ -62,7 +62,7 @@ export interface Retention {
   /**
    * Milliseconds for which a request is kept once it is over: refused, expired, withdrawn, or its call has begun, counted anew as that
    * ends. Then it is forgotten, with arguments, answer and result; the audit log has its digests still. An approved call that has not
-   * begun is kept. Minimum 1.
+   * begun is kept, and a yes that no call begins by: at another point, and of several for one call all but the last. Minimum 1.
    *
    * @default for ever; in memory an hour
    */
