@@ -22,7 +22,8 @@ export interface HookspanMiddlewareOptions {
   agentName?: string
 }
 
-export type HookspanMiddleware = AgentMiddleware
+/** What LangChain has to know of it: its types for `require` and those for `import` do not fit each other. */
+export type HookspanMiddleware = Pick<AgentMiddleware, 'name'>
 
 const FIELDS: Fields<HookspanMiddlewareOptions> = { dispatcher: a.value, agentName: a.string }
 
@@ -50,7 +51,7 @@ export function hookspanMiddleware(options: HookspanMiddlewareOptions): Hookspan
     wrapToolCall: async (request: LcToolRequest, handler: LcHandler<LcToolRequest>) =>
       callTool(runs.of(request.runtime, request.state), request, handler),
     afterAgent: (state: LcState, runtime: LcRuntime) => runs.end(state, runtime),
-  } as unknown as AgentMiddleware
+  } as HookspanMiddleware
 }
 
 class Runs {
