@@ -72,16 +72,23 @@ describe('the answer of a collector', () => {
     expect(troubles).toEqual(['The collector took 3 spans with a warning: soon over quota.'])
   })
 
-  it.each(['', '{}', 'ok', '\u0000\u0001', '{"partialSuccess":null}', '[]'])(
-    'that says nothing, %j, is no trouble',
-    async (body) => {
-      stub.answerWith({ status: 200, body })
-      const { tracing, dispatcher } = start()
-      await runAgent(dispatcher)
-      await tracing.forceFlush()
-      expect([tracing.stats().exported, troubles]).toEqual([3, []])
-    },
-  )
+  it.each([
+    '',
+    '{}',
+    'ok',
+    '\u0000\u0001',
+    '{"partialSuccess":null}',
+    '{"partialSuccess":{"rejectedSpans":-7}}',
+    '{"partialSuccess":{"rejectedSpans":0.5}}',
+    '{"partialSuccess":{"errorMessage":{}}}',
+    '[]',
+  ])('that says nothing, %j, is no trouble', async (body) => {
+    stub.answerWith({ status: 200, body })
+    const { tracing, dispatcher } = start()
+    await runAgent(dispatcher)
+    await tracing.forceFlush()
+    expect([tracing.stats().exported, troubles]).toEqual([3, []])
+  })
 
   it('that is a web page is told: spans do not arrive there', async () => {
     stub.answerWith({ status: 200, body: '<html>Sign in</html>' })

@@ -82,7 +82,7 @@ function partialSuccess({ headers, body }: HttpAnswer): Partial {
 
 function partialOfJson(body: Buffer): Partial {
   const { partialSuccess } = JSON.parse(body.toString('utf8')) as {
-    partialSuccess?: { rejectedSpans?: number | string; errorMessage?: string }
+    partialSuccess?: { rejectedSpans?: number | string; errorMessage?: unknown }
   }
   return partial(Number(partialSuccess?.rejectedSpans ?? 0), partialSuccess?.errorMessage)
 }
@@ -96,8 +96,12 @@ function partialOfProtobuf(body: Buffer): Partial {
   return partial(Number(fields.get(1) ?? 0), message instanceof Uint8Array ? String(message) : undefined)
 }
 
-function partial(rejected: number, message: string | undefined): Partial {
-  return { rejected: Number.isFinite(rejected) ? rejected : 0, ...(message && { message }) }
+/** What is no number of spans, or no text, says nothing: the request was taken. */
+function partial(rejected: number, message: unknown): Partial {
+  return {
+    rejected: Number.isSafeInteger(rejected) && rejected > 0 ? rejected : 0,
+    ...(typeof message === 'string' && message !== '' && { message }),
+  }
 }
 
 /** A protobuf message's numbers and byte strings by field; the last one counts. Fields of other kinds end the reading. */
