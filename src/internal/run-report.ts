@@ -22,3 +22,9 @@ export const NO_VIEWER = 'no viewer'
 /** Written for a worker thread at its first run, by its process and number, and again once it ends by itself. */
 export const WORKER_RAN = 'worker ran '
 export const WORKER_ENDED = 'worker ended '
+
+/** Written by a process to which a signal came: which one, to whom and when, with spaces between. */
+export const HEARD = 'heard '
+
+/** What `hookspan run` passes on. */
+export const PASSED_ON = ['SIGINT', 'SIGTERM', 'SIGHUP', 'SIGUSR2'] as const

@@ -1,6 +1,7 @@
 import { appendFileSync } from 'node:fs'
 import {
   GUARDED,
+  HEARD,
   LOADED,
   REFUSED,
   RUN_REPORT,
@@ -12,7 +13,7 @@ import {
 import { tell } from './tell.ts'
 
 /** Of use to `hookspan run` alone. */
-const SIGNS = [LOADED, REFUSED, GUARDED, RUN_SEEN, WORKER_RAN, WORKER_ENDED]
+const SIGNS = [LOADED, REFUSED, GUARDED, RUN_SEEN, WORKER_RAN, WORKER_ENDED, HEARD]
 
 const reported = new Set<string>()
 

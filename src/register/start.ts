@@ -3,6 +3,7 @@ import { GUARDED, LOADED, REFUSED } from '../internal/run-report.ts'
 import { thisBun, watchBun } from './bun-modules.ts'
 import { watchRequests } from './handled-requests.ts'
 import { projectHasConfig } from './has-config.ts'
+import { noteHeardSignals } from './heard-signals.ts'
 import { NOT_CAPABLE, type OnLoaded, watchModules } from './module-hooks.ts'
 import { report } from './report.ts'
 import { requireOwn } from './require-own.ts'
@@ -47,6 +48,7 @@ await holdGuards().catch((error: unknown) => {
   throw error
 })
 report(LOADED)
+noteHeardSignals()
 if (isGuarded) report(GUARDED)
 if (why === undefined) {
   watchRequests()

@@ -847,6 +847,25 @@ describe('hookspan run', () => {
     expect(await output).toBe('ready\nheard\n')
   })
 
+  it.each(['SIGTERM', 'SIGINT', 'SIGHUP'] as const)(
+    'does not hand %s on to a program that has had it, as from a service manager: its shutdown goes on to the end',
+    async (signal) => {
+      const shutsDown = `
+        process.once('${signal}', () => setTimeout(() => process.exit(3), 500))
+        setInterval(() => {}, 1_000)
+        console.log('ready')`
+      const child = spawn(process.execPath, [BIN, 'run', '--', process.execPath, '-e', shutsDown], {
+        env: { ...process.env, ...env, NODE_OPTIONS: '' },
+        stdio: ['ignore', 'pipe', 'ignore'],
+        detached: true,
+      })
+      await once(child.stdout, 'data')
+      process.kill(-(child.pid ?? 0), signal)
+
+      expect(await once(child, 'close')).toEqual([3, null])
+    },
+  )
+
   it('ends by the signal that ended the program', async () => {
     const kill = 'process.kill(process.pid, "SIGKILL")'
     const child = spawn(process.execPath, [BIN, 'run', '--', process.execPath, '-e', kill], {

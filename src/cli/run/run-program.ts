@@ -5,8 +5,10 @@ import { basename, dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import {
   GUARDED,
+  HEARD,
   LOADED,
   NO_VIEWER,
+  PASSED_ON,
   REFUSED,
   RUN_REPORT,
   RUN_SEEN,
@@ -14,9 +16,9 @@ import {
   WORKER_ENDED,
   WORKER_RAN,
 } from '../../internal/run-report.ts'
+import { Relay } from './relay.ts'
 import { findViewer, type RunFlags, type ViewerInUse } from './viewer-in-use.ts'
 
-const SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP', 'SIGUSR2'] as const
 const NOT_FOUND = 127
 const NOT_RUN = 126
 /** Runtimes that nothing can be preloaded into. */
@@ -47,7 +49,7 @@ export async function runProgram(
   const report = reportFile()
   try {
     const child = spawn(command, args, { stdio: 'inherit', env: environment(viewer, report) })
-    const end = ended(child, command)
+    const end = ended(child, command, report)
     const { now, later } = await viewer.start()
     tell(now)
     if (later === '' && report !== undefined) appendFileSync(report, `${NO_VIEWER}\n`)
@@ -106,13 +108,14 @@ interface Ended {
   readonly signal: NodeJS.Signals | null
 }
 
-function ended(child: ChildProcess, command: string): Promise<Ended> {
+function ended(child: ChildProcess, command: string, report: string | undefined): Promise<Ended> {
   const { promise, resolve } = Promise.withResolvers<Ended>()
+  const relay = new Relay(child, report)
   // A terminal sends Ctrl-C to the program, too; then this only waits for it.
   const passOn = (signal: NodeJS.Signals) => {
-    if (signal !== 'SIGINT' || !process.stdin.isTTY) child.kill(signal)
+    if (signal !== 'SIGINT' || !process.stdin.isTTY) relay.pass(signal)
   }
-  for (const signal of SIGNALS) process.on(signal, passOn)
+  for (const signal of PASSED_ON) process.on(signal, passOn)
   child.once('error', (error: NodeJS.ErrnoException) => {
     const missing = error.code === 'ENOENT'
     tell(missing ? `there is no command "${command}".` : `"${command}" cannot be run: ${error.message}`)
@@ -120,12 +123,13 @@ function ended(child: ChildProcess, command: string): Promise<Ended> {
   })
   child.once('exit', (code, signal) => resolve({ code: code ?? 0, signal }))
   return promise.finally(() => {
-    for (const signal of SIGNALS) process.off(signal, passOn)
+    for (const signal of PASSED_ON) process.off(signal, passOn)
   })
 }
 
 function tellEnd(where: string, report: string): void {
-  const reported = new Set(existsSync(report) ? readFileSync(report, 'utf8').trim().split('\n') : [])
+  const lines = existsSync(report) ? readFileSync(report, 'utf8').trim().split('\n') : []
+  const reported = new Set(lines.filter((line) => !line.startsWith(HEARD)))
   const isUntraced = reported.delete(UNTRACED)
   const isGuarded = reported.delete(GUARDED)
   const hasRun = reported.delete(RUN_SEEN)
@@ -169,7 +173,7 @@ function cutOff(reported: Set<string>): boolean {
 function untilInterrupted(): Promise<void> {
   tell('the viewer stays open; Ctrl-C ends it.')
   return new Promise((resolve) => {
-    for (const signal of SIGNALS) process.once(signal, () => resolve())
+    for (const signal of PASSED_ON) process.once(signal, () => resolve())
   })
 }
 
