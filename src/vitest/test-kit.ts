@@ -73,6 +73,8 @@ export class TestKit {
   readonly #failedExpectations: Error[] = []
   #mocks: MockTools | undefined
   #humans: ScriptedApprovals | undefined
+  /** Whether the test has looked at what ran: then it says itself that nothing did. */
+  #isTraceRead = false
 
   /** `signal`: the test's, aborted when it is out of time. */
   constructor(signal?: AbortSignal) {
@@ -82,14 +84,19 @@ export class TestKit {
     this.#log = recordEvents(this.#own)
     subscribe(HOOK_CHANNEL, this.#onHookRun)
     const log = () => this.#log
+    const read = () => {
+      this.#isTraceRead = true
+    }
     this.trace = {
       get events() {
+        read()
         return log().events
       },
       get dropped() {
         return log().dropped
       },
       get spans() {
+        read()
         return tree.spans
       },
       tree: () => tree.toString(),
@@ -175,7 +182,7 @@ export class TestKit {
 
   /** Cleans up, and gives everything that was not as the test says. `cutShort`: it failed already, or skipped itself. */
   async finish(cutShort = false): Promise<Error[]> {
-    const failures: Error[] = cutShort ? [] : leftAtWork(this.#tree.spans)
+    const failures: Error[] = cutShort ? [] : [...leftAtWork(this.#tree.spans), ...this.#nothingRan()]
     this.#closeTools()
     const end = (part: Disposable | undefined) => {
       try {
@@ -202,6 +209,19 @@ export class TestKit {
     // What is not installed is why nothing else was as the test says.
     const missing = failures.find((error) => 'code' in error && error.code === 'MISSING_DEPENDENCY')
     return missing === undefined ? failures : [missing]
+  }
+
+  /** Of an agent that has another dispatcher, or none, the real tools ran: mocks that are optional, or not called, tell nothing. */
+  #nothingRan(): Error[] {
+    const hasRan = this.#tree.spans.length > 0 || this.#log.events.length > 0 || this.#log.dropped > 0
+    if (this.#mocks === undefined || hasRan || this.#isTraceRead) return []
+    return [
+      new HookspanError(
+        'MOCK_UNUSED',
+        'The test has mocks, and nothing has run on its dispatcher: whatever ran was not mocked. Give the agent the ' +
+          'fixture `dispatcher`. Where nothing is to run, say so: expect(trace.spans).toEqual([]).',
+      ),
+    ]
   }
 
   /**

@@ -51,6 +51,10 @@ const MISTAKES: [string, RegExp][] = [
     'bad: a mock that is not used',
     /A mock was not used: mock\("get_weather"\)\.returns\(1\) answered 0 calls/,
   ],
+  [
+    'bad: mocks of an agent that has another dispatcher',
+    /The test has mocks, and nothing has run on its dispatcher/,
+  ],
   ['bad: a mock for a tool that no agent has', /tool that no agent has[\s\S]*Did you mean "get_weather"\?/],
   ['bad: arguments that break the schema', /break the tool's input schema[\s\S]*args\.city: is required/],
   ['bad: a result that breaks the schema', /breaks the tool's output schema[\s\S]*expected number/],
@@ -101,7 +105,7 @@ describe('a test with the fixtures of hookspan/vitest', () => {
       ({ title, status }) => title.startsWith('ok') !== (status === 'passed'),
     )
     expect(wrong).toEqual([])
-    expect(tests.size).toBe(MISTAKES.length + 19)
+    expect(tests.size).toBe(MISTAKES.length + 20)
   })
 
   it('prints the tree of a failed run and saves its trace as OTLP JSON', () => {

@@ -41,6 +41,17 @@ test('bad: a mock that is not used', async ({ mocks }) => {
   mocks.use(mock('get_weather').returns(1))
 })
 
+test('bad: mocks of an agent that has another dispatcher', async ({ mocks, model }) => {
+  mocks.use(mock('get_weather').optional().returns(1))
+  await execAgent({ agent, prompt, dispatcher: new HookDispatcher(), client: model([ask, '7 °C']) })
+  expect(mocks.calls('get_weather')).toEqual([])
+})
+
+test('ok: mocks where nothing is to run', async ({ mocks, trace }) => {
+  mocks.use(mock('get_weather').optional().returns(1))
+  expect(trace.spans).toEqual([])
+})
+
 test('bad: a mock for a tool that no agent has', async ({ dispatcher, mocks, model }) => {
   mocks.use(mock('get_wether').returns(1))
   await execAgent({ agent, prompt, dispatcher, client: model(['hello']) })
