@@ -1,33 +1,32 @@
 import { assertAdapterOptions } from '../../adapter/adapter-options.ts'
 import type { HookDispatcher } from '../../dispatcher/index.ts'
-import { type AdapterInfo, assertCapable } from '../../dispatcher/run/capabilities.ts'
 import { currentPlace } from '../../dispatcher/run/current.ts'
 import { HookspanError } from '../../internal/errors.ts'
 import { a, type Fields } from '../../internal/expect.ts'
-import { NONE } from '../capabilities.ts'
 import { warnOfVersion } from '../peer-range.ts'
 import { isLocked, replace } from '../replace.ts'
 import { relay } from '../sdk-loop/relay.ts'
 import { withOwn } from '../sdk-loop/with-own.ts'
 import { Patches } from '../sdk-run/patches.ts'
-import { unseenTool, warnOfUnseen, withUnseenModel } from '../unseen.ts'
+import { unseenTool, warnOfUnseen } from '../unseen.ts'
 import {
   type AdkAgent,
   type AdkContent,
   type AdkEvent,
   type AdkFunctionNode,
   type AdkInvocation,
-  type AdkModel,
   type AdkRequest,
   type AdkTool,
   type AdkToolCall,
   textOf,
 } from './adk.ts'
 import { AgentRun } from './agent-run.ts'
-import { GOOGLE_ADK_CAPABILITIES } from './capabilities.ts'
-import { callModel } from './model-call.ts'
+import { ADAPTER } from './capabilities.ts'
+import { liveAgent } from './live-agent.ts'
+import { askedBy, ownModel, unseenModel, whoseRequest } from './observed-models.ts'
 import { withoutSpans } from './sdk-spans.ts'
 import { watchSessions } from './session-service.ts'
+import { share } from './shared-use.ts'
 import { callTool } from './tool-call.ts'
 
 export interface HookspanPluginOptions {
@@ -46,11 +45,6 @@ const FIELDS: Fields<HookspanPluginOptions> = {
   agentName: a.string,
   sdkSpans: a.oneOf('omit', 'nest'),
 }
-
-const ADAPTER: AdapterInfo = { name: 'google-adk', capabilities: GOOGLE_ADK_CAPABILITIES }
-
-/** A live run: nothing of it can be decided on. */
-const LIVE: AdapterInfo = { name: 'google-adk (runLive)', capabilities: NONE }
 
 /** A plugin as the runners of `@google/adk` take it. */
 export type HookspanPlugin = Disposable & { readonly name: string } & {
@@ -138,7 +132,7 @@ class AdkPlugin {
     const known = this.#runs.get(context.invocationId)
     if (known === undefined && this.#isLeft) return undefined
     if (context.liveRequestQueue !== undefined) {
-      if (context.agent !== undefined) context.agent = this.#live(context.agent)
+      if (context.agent !== undefined) context.agent = liveAgent(context.agent, this.#options)
       return undefined
     }
     this.#watch(context.pluginManager)
@@ -189,7 +183,7 @@ class AdkPlugin {
       const { node, nodeContext } = asked
       this.runOf(nodeContext.invocationContext)?.endWith(nodeContext.channel)
       if (typeof node?.handler === 'function' && !isLocked(node, 'runImpl')) {
-        this.#share(node, () => AdkPlugin.#ownNode(node))
+        share(this.#patches, node, () => AdkPlugin.#ownNode(node))
       }
       return ownNode.call(manager, asked)
     })
@@ -221,14 +215,14 @@ class AdkPlugin {
   }): Promise<undefined> => {
     const agent = this.#runs.get(invocationContext.invocationId)
     if (agent === undefined) return undefined
-    requests.set(llmRequest, agent)
+    askedBy(llmRequest, agent)
     for (const [name, tool] of Object.entries(llmRequest.toolsDict ?? {})) {
       llmRequest.toolsDict[name] = this.#tool(agent, tool)
     }
     const { agent: asking } = invocationContext
     if (asking === undefined) return undefined
     if (isLocked(asking, 'canonicalModel')) unseenModel(agent, asking)
-    else this.#share(asking, () => ownModel(asking))
+    else share(this.#patches, asking, () => ownModel(asking))
     return undefined
   }
 
@@ -240,7 +234,7 @@ class AdkPlugin {
     llmRequest: AdkRequest
     error: Error
   }): Promise<undefined> => {
-    const agent = requests.get(llmRequest)
+    const agent = whoseRequest(llmRequest)
     if (agent !== undefined && AT_LIMIT.test(error.message)) agent.run.limit = 'max_steps'
     await agent?.tellUnknown(llmRequest.toolsDict, error)
     return undefined
@@ -261,7 +255,7 @@ class AdkPlugin {
       warnOfUnseen(`the tool "${tool.name}"`)
       return undefined
     }
-    this.#share(tool, () => AdkPlugin.#ownTool(tool))
+    share(this.#patches, tool, () => AdkPlugin.#ownTool(tool))
     return undefined
   }
 
@@ -306,21 +300,6 @@ class AdkPlugin {
     return context && this.#runs.get(context.invocationId)
   }
 
-  /** What is there for all plugins, until the last of them is disposed of. */
-  #share(object: object, put: () => () => void): void {
-    if (this.#patches.has(object)) return
-    const { users, undo } = shared.get(object) ?? { users: 0, undo: put() }
-    shared.set(object, { users: users + 1, undo })
-    this.#patches.note(object, () => {
-      const { users } = shared.get(object) ?? { users: 1 }
-      if (users > 1) shared.set(object, { users: users - 1, undo })
-      else {
-        shared.delete(object)
-        undo()
-      }
-    })
-  }
-
   #start(context: AdkInvocation, agentName: string | undefined): AgentRun {
     const { dispatcher } = this.#options
     const agent = new AgentRun({ dispatcher, adapter: ADAPTER }, agentName, context)
@@ -347,30 +326,6 @@ class AdkPlugin {
     return withOwn(agent, {
       async *runAsync(context: AdkInvocation): AsyncGenerator<AdkEvent, void> {
         yield* self.#run(await runOf(context), agent, context)
-      },
-    })
-  }
-
-  /** There is no place in it at which anybody could be asked: it is told as one run without insides. */
-  #live(agent: AdkAgent): AdkAgent {
-    const { dispatcher, agentName } = this.#options
-    return withOwn(agent, {
-      async *runLive(context: AdkInvocation): AsyncGenerator<AdkEvent, void> {
-        const place = currentPlace()
-        if (place !== undefined) {
-          assertCapable(LIVE, place.core.allGates(), place.core.standIns().length > 0)
-        }
-        const { run } = new AgentRun({ dispatcher, adapter: LIVE }, agentName, { ...context, agent })
-        context.agent = agent
-        try {
-          await run.admit()
-          yield* relay(agent.runLive(context), (step) => run.run(step))
-        } catch (error) {
-          await run.fail(error)
-          throw error
-        } finally {
-          await run.end()
-        }
       },
     })
   }
@@ -438,57 +393,6 @@ class AdkPlugin {
     const below = { findAgent: found('findAgent'), findSubAgent: found('findSubAgent') }
     return withOwn(this.#observed(agent, begin), below)
   }
-}
-
-/** What is in agents and tools, and how many plugins have run with it. */
-const shared = new WeakMap<object, { readonly users: number; readonly undo: () => void }>()
-/** Whose each request is: an agent may be at work for several plugins at once. */
-const requests = new WeakMap<object, AgentRun>()
-const models = new WeakMap<object, AdkModel>()
-
-function ownModel(agent: AdkAgent): () => void {
-  const read = () => {
-    for (let at = Object.getPrototypeOf(agent); at !== null; at = Object.getPrototypeOf(at)) {
-      if (Object.hasOwn(at, 'canonicalModel')) return Reflect.get(at, 'canonicalModel', agent) as AdkModel
-    }
-    return undefined
-  }
-  const get = () => {
-    const own = read()
-    return own && observedModel(own)
-  }
-  const before = Object.getOwnPropertyDescriptor(agent, 'canonicalModel')
-  Object.defineProperty(agent, 'canonicalModel', { get, configurable: true })
-  return () => {
-    if (before !== undefined) Object.defineProperty(agent, 'canonicalModel', before)
-    else delete (agent as { canonicalModel?: unknown }).canonicalModel
-  }
-}
-
-function observedModel(model: AdkModel): AdkModel {
-  const known = models.get(model)
-  if (known !== undefined) return known
-  const observed = withOwn(model, {
-    generateContentAsync: (request: AdkRequest, ...more: [boolean?, AbortSignal?]) => {
-      const ask = (effective: AdkRequest) => model.generateContentAsync(effective, ...more)
-      const agent = requests.get(request)
-      return agent === undefined ? ask(request) : callModel(agent, model, request, ask)
-    },
-  })
-  models.set(model, observed)
-  return observed
-}
-
-/** @throws HookspanError `NOT_CAPABLE` where gates decide on model calls. */
-function unseenModel({ run }: AgentRun, { name }: AdkAgent): void {
-  try {
-    run.assertCapable(withUnseenModel(ADAPTER))
-  } catch (error) {
-    // The SDK tells it by an event, and its run ends as if all were well.
-    run.failure = { error }
-    throw error
-  }
-  warnOfUnseen(`the agent "${name}"`)
 }
 
 const observedTools = new WeakSet<object>()
