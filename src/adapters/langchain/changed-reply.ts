@@ -2,6 +2,7 @@ import type { LlmResponse, ToolCallRequest } from '../../hooks/index.ts'
 import { defined, isRecord } from '../../internal/objects.ts'
 import { asObject, asObjects, type Loose } from '../../wire/reading.ts'
 import { sameJson } from '../../wire/rewrite.ts'
+import { overlap } from './changed-messages.ts'
 import type { LcMessage, LcMessages } from './lang-chain.ts'
 import { aiMessage, readReply, thoughtIn } from './messages.ts'
 
@@ -122,9 +123,4 @@ function beside(about: unknown, before: LlmResponse, message: LlmResponse, calls
     return [[key, asObjects(value).flatMap((block) => callIn(block, before, calls))] as const]
   })
   return Object.fromEntries(entries)
-}
-
-/** One of the two stands in the other: all of a text, or a part of it. */
-function overlap(value: string, was: string): boolean {
-  return value.includes(was) || (value.length > 2 && was.includes(value))
 }

@@ -3,6 +3,7 @@ import { defined } from '../../internal/objects.ts'
 import { asName } from '../../wire/reading.ts'
 import { configuredServer } from '../configured-server.ts'
 import type { AgentRun } from './agent-run.ts'
+import { instructedBy, messagesDecided } from './changed-messages.ts'
 import { changedReply } from './changed-reply.ts'
 import { hearing } from './graph-place.ts'
 import {
@@ -74,14 +75,11 @@ export async function callModel(
   }
 }
 
-function requestOf(
-  { messages, systemMessage, tools = [], toolChoice, modelSettings }: LcModelRequest,
-  toJsonSchema: LcToJsonSchema,
-): LlmRequest {
-  const instructed = systemMessage === undefined || textOf(systemMessage) === '' ? [] : [systemMessage]
+function requestOf(request: LcModelRequest, toJsonSchema: LcToJsonSchema): LlmRequest {
+  const { messages, tools = [], toolChoice, modelSettings } = request
   return {
     ...modelSettings,
-    messages: plainMessages([...instructed, ...messages]),
+    messages: plainMessages([...instructedBy(request), ...messages]),
     tools: tools.map((tool) => plainTool(tool, toJsonSchema)),
     ...defined({ tool_choice: toolChoice }),
   }
@@ -136,31 +134,12 @@ function withheld(request: LcModelRequest): LcModelRequest {
 function effectiveOf(request: LcModelRequest, asked: LlmRequest, effective: LlmRequest): LcModelRequest {
   if (effective === asked) return request
   const { messages, tools: _tools, tool_choice, ...settings } = effective
-  const spoken = messages === asked.messages ? request.messages : withoutSystem(messages)
-  const told = messages === asked.messages ? {} : systemOf(request, messages)
   return {
     ...request,
-    messages: spoken,
     modelSettings: { ...request.modelSettings, ...settings },
     ...defined({ toolChoice: tool_choice ?? request.toolChoice }),
-    ...told,
+    ...(messages !== asked.messages && messagesDecided(request, effective)),
   }
-}
-
-const isSystem = (message: unknown) => (message as { role?: unknown } | undefined)?.role === 'system'
-
-function withoutSystem(messages: unknown): readonly LcMessage[] {
-  return (Array.isArray(messages) ? messages : []).filter((message) => !isSystem(message))
-}
-
-/** LangChain makes a list of parts even of a text, and looks whether it is the same message. */
-function systemOf({ systemMessage }: LcModelRequest, messages: unknown): Partial<LcModelRequest> {
-  const { content } = ((Array.isArray(messages) ? messages : []).find(isSystem) ?? {}) as Partial<LcMessage>
-  if (content === undefined || content === systemMessage?.content) return {}
-  if (systemMessage === undefined || textOf(systemMessage) === '')
-    return { systemPrompt: textOf({ content }) }
-  const copy = Object.create(Object.getPrototypeOf(systemMessage)) as LcMessage
-  return { systemMessage: Object.assign(copy, systemMessage, { content }) }
 }
 
 interface ModelLike {
