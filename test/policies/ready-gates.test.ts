@@ -301,6 +301,37 @@ describe('redact', () => {
     expect(sent).toHaveBeenCalledWith({ contents: 'hi', ...cleaned }, expect.anything())
   })
 
+  const bytes = new Uint8Array([104, 200, 201])
+  it.each([
+    { type: 'image', source: { type: 'base64', media_type: 'image/png', data: 'iVBO2345AA==' } },
+    { type: 'image_url', image_url: { url: 'data:image/png;base64,iVBO2345AA==' } },
+    { type: 'input_image', image_url: 'data:image/png;base64,iVBO2345AA==' },
+    { type: 'input_file', filename: 'a.pdf', file_data: 'data:application/pdf;base64,JVBE2345' },
+    { type: 'input_audio', input_audio: { data: 'UklG2345', format: 'wav' } },
+    { inlineData: { mimeType: 'image/png', data: 'iVBO2345AA==' } },
+    { type: 'file', mediaType: 'image/png', data: { type: 'data', data: 'iVBO2345AA==' } },
+    { type: 'file', mediaType: 'image/png', data: bytes },
+    { type: 'file', mediaType: 'image/png', data: Buffer.from(bytes) },
+  ])('leaves a picture, a file or a sound beside a text as it is: %j', async (part) => {
+    const { op } = start([redact({ in: ['modelInput'], patterns: { number: '\\d{3}' } })])
+    const sent = vi.fn(() => reply('ok'))
+    const messages = (text: string) => [{ role: 'user', content: [{ type: 'text', text }, part] }]
+    await op.llmCall({ model: 'm', request: { messages: messages('of 1234') } }, sent)
+    expect(sent).toHaveBeenCalledWith({ messages: messages('of [number]4') }, expect.anything())
+  })
+
+  it('cleans addresses, which stay what they are, the text of a document, and what stands behind a picture', async () => {
+    const { op } = start([redact({ in: ['modelInput'] })])
+    const sent = vi.fn(() => reply('ok'))
+    const messages = (mail: string) => [
+      { type: 'file', mediaType: 'image/png', data: new URL(`https://x.test/a.png?by=${mail}`) },
+      { type: 'document', source: { type: 'text', media_type: 'text/plain', data: mail } },
+      { role: 'user', content: `data:image/png;base64,iVBO ${mail}` },
+    ]
+    await op.llmCall({ model: 'm', request: { messages: messages('ann@example.com') } }, sent)
+    expect(sent).toHaveBeenCalledWith({ messages: messages('[email]') }, expect.anything())
+  })
+
   it('cleans replies and tool results, with patterns of its own', async () => {
     const { op } = start([redact({ patterns: { order: 'ORD-\\d+' }, replacement: '<{name}>' })])
     const got = await op.llmCall(
