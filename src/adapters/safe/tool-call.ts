@@ -73,8 +73,12 @@ export class SafeToolCall<A = unknown, R = unknown> {
     } catch (error) {
       this.#failures.note(error)
     }
-    const context = unseenContext(this.#failures, this.#init)
-    return this.#refusal() ?? { state: 'run', args: this.#init.args, context }
+    const refusal = this.#refusal()
+    if (refusal !== undefined) {
+      this.#endsAs(refusal)
+      return refusal
+    }
+    return { state: 'run', args: this.#init.args, context: unseenContext(this.#failures, this.#init) }
   }
 
   /** The effective arguments, once the call is decided. */
@@ -157,8 +161,12 @@ export class SafeToolCall<A = unknown, R = unknown> {
       this.#failures.note(error)
     }
     const outcome = this.#refusal() ?? (await unseen())
+    this.#endsAs(outcome)
+    return outcome
+  }
+
+  #endsAs(outcome: ToolOutcome<R>): void {
     this.#instead ??= Promise.withResolvers<ToolOutcome<R>>()
     this.#instead.resolve(outcome)
-    return outcome
   }
 }
