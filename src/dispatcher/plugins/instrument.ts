@@ -227,7 +227,7 @@ export interface ActivityScope {
   /** Called once. `timestamp`: epoch milliseconds, only when the operation has a clock of its own. */
   end(result: ActivityEnd, timestamp?: number): void
   /** W3C trace context of this activity. */
-  readonly traceparent?: string
+  readonly traceparent?: string | undefined
   /** That of what it lies below, where that is known: for a run that goes on in another process. */
   readonly parentTraceparent?: string | undefined
 }
