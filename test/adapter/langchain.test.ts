@@ -3,7 +3,7 @@ import { AIMessage, HumanMessage } from '@langchain/core/messages'
 import { fakeModel } from '@langchain/core/testing'
 import { Command, interrupt, MemorySaver } from '@langchain/langgraph'
 import { EXTENDED_HOOK_TYPES, HOOK_TYPES, HookDispatcher } from 'hookspan'
-import { createApprovals, memoryStore } from 'hookspan/approval'
+import { type Approvals, createApprovals, memoryStore } from 'hookspan/approval'
 import { deny, type Gate, mutate, skip } from 'hookspan/gates'
 import { hookspanCallbacks, hookspanMiddleware, runWith } from 'hookspan/langchain'
 import { mock, mockTools } from 'hookspan/mock'
@@ -30,6 +30,23 @@ function searchTool(body: (q: string) => unknown = (q) => `found ${q}`, name = '
     execute,
     search: tool(execute, { name, description: 'Searches.', schema: z.object({ q: z.string() }) }),
   }
+}
+
+/** One of the processes that a conversation goes through: a human is asked about the search. */
+function askingProcess({
+  approvals,
+  checkpointer,
+  tools,
+}: {
+  approvals: Approvals
+  checkpointer: MemorySaver
+  tools: NonNullable<Parameters<typeof createAgent>[0]['tools']>
+}) {
+  const { dispatcher, events } = dispatcherWith(requireHuman({ match: 'search' }))
+  dispatcher.use(approvals)
+  const model = fakeModel()
+  const middleware = [hookspanMiddleware({ dispatcher })]
+  return { model, events, dispatcher, agent: createAgent({ model, tools, middleware, checkpointer }) }
 }
 
 /** What the agent's messages say, without ids. */
@@ -325,18 +342,7 @@ describe('interrupts', () => {
     const { search } = searchTool()
     const checkpointer = new MemorySaver()
     const config = { configurable: { thread_id: 'one' } }
-    const process = () => {
-      const { dispatcher, events } = dispatcherWith(requireHuman({ match: 'search' }))
-      dispatcher.use(approvals)
-      const model = fakeModel()
-      const middleware = [hookspanMiddleware({ dispatcher })]
-      return {
-        model,
-        events,
-        dispatcher,
-        agent: createAgent({ model, tools: [search], middleware, checkpointer }),
-      }
-    }
+    const process = () => askingProcess({ approvals, checkpointer, tools: [search] })
     const here = process()
     here.model.respondWithTools(calls('search')).respond(new AIMessage('again'))
     const { __interrupt__: asked } = (await here.agent.invoke(hi(), config)) as unknown as {
@@ -399,17 +405,7 @@ describe('interrupts', () => {
       })
       const { search, execute } = searchTool()
       const checkpointer = new MemorySaver()
-      const process = () => {
-        const { dispatcher, events } = dispatcherWith(requireHuman({ match: 'search' }))
-        dispatcher.use(approvals)
-        const model = fakeModel()
-        const middleware = [hookspanMiddleware({ dispatcher })]
-        return {
-          model,
-          events,
-          agent: createAgent({ model, tools: [own, search], middleware, checkpointer }),
-        }
-      }
+      const process = () => askingProcess({ approvals, checkpointer, tools: [own, search] })
       const config = { configurable: { thread_id: 'one' } }
       const first = process()
       first.model.respondWithTools(
