@@ -45,9 +45,10 @@ export class ToolCatalog {
 
   /** What a model calls that was offered others. Tools that it finds by a search, or on a server, are in no list. */
   readReply({ operationId, request, response }: HookEvent<'afterLlmCall'>): void {
-    const offered = new Set(toolsOf(request).map(({ name }) => name))
-    if (offered.size === 0 && !offersNone(request)) return
-    if (toolDefinitions(request).length !== toolsOf(request).length) return
+    const tools = toolsOf(request)
+    if (tools.length === 0 && !offersNone(request)) return
+    if (toolDefinitions(request).length !== tools.length) return
+    const offered = new Set(tools.map(({ name }) => name))
     for (const { apiName } of response.toolCalls ?? []) {
       if (!offered.has(apiName)) this.#notOffered.add(callIn(operationId, apiName))
     }

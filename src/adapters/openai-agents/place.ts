@@ -126,6 +126,7 @@ export class Place {
   /** `failed`: with what the turn came to its end. */
   async endStep(failed?: { readonly error: unknown }): Promise<void> {
     if (this.#told !== undefined) await this.#told
+    this.#told = undefined
     const step = this.#step
     const ended = errorMessage(failed?.error)
     await this.#tellUnknown(({ name }) =>
