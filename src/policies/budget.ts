@@ -118,15 +118,19 @@ function spentLimit(options: BudgetOptions, id: string, ctx: GateContext): strin
   return undefined
 }
 
-/** Counts what it lets through: of several calls at once, the first ones go and the rest do not. */
+/**
+ * Counts what it lets through: of several calls at once, the first ones go and the rest do not. Budgets of one id, as those of a
+ * config file and of an agent that were given none, count together, and each holds its own limit.
+ */
 function tooManyCalls({ maxToolCalls }: BudgetOptions, id: string, ctx: GateContext): string | undefined {
   if (maxToolCalls === undefined || ctx.point !== 'beforeToolCall') return undefined
   const calls = memory<string[]>(ctx.state, `budget:${id}`, () => [])
   const call = `${ctx.operationId}/${ctx.callKey}`
-  // A resumed call is asked about a second time.
-  if (calls.includes(call)) return undefined
-  if (calls.length >= maxToolCalls) return `${maxToolCalls} tool call(s)`
-  calls.push(call)
+  // Counted already where it is resumed, or where another budget of this id let it through.
+  const at = calls.indexOf(call)
+  const before = at < 0 ? calls.length : at
+  if (before >= maxToolCalls) return `${maxToolCalls} tool call(s)`
+  if (at < 0) calls.push(call)
   return undefined
 }
 

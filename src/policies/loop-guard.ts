@@ -27,6 +27,8 @@ interface Memory {
   /** `[callKey, digest]` of the last calls. */
   calls: [string, string][]
   refusals: number
+  /** The longest that looks at them: plugins do not know each other's ids. */
+  window?: number
 }
 
 /**
@@ -45,9 +47,10 @@ export function loopGuard(options: LoopGuardOptions = {}): Gate {
       const seen = memory<Memory>(state, `loop:${gate.id}:${operationId}`, () => ({ calls: [], refusals: 0 }))
       const digest = digestOf([identifier, apiName, payload]).slice(0, 16)
       const others = seen.calls.filter(([key]) => key !== callKey)
-      const repeats = others.filter(([, one]) => one === digest).length
+      const repeats = others.slice(-window).filter(([, one]) => one === digest).length
+      seen.window = Math.max(window, seen.window ?? 0)
       if (repeats < maxRepeats) {
-        seen.calls = [...others, [callKey, digest] as [string, string]].slice(-window)
+        seen.calls = [...others, [callKey, digest] as [string, string]].slice(-seen.window)
         return undefined
       }
       seen.refusals++

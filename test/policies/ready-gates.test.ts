@@ -189,6 +189,18 @@ describe('budget', () => {
     ])
   })
 
+  it.each([
+    [4, 2],
+    [2, 4],
+  ])('holds its limit beside another of its id: %i and %i', async (ofAll, ofRun) => {
+    const dispatcher = new HookDispatcher()
+    dispatcher.use({ name: 'all', gates: [budget({ maxToolCalls: ofAll, stop: false })] })
+    const op = dispatcher.startOperation({ gates: [budget({ maxToolCalls: ofRun, stop: false })] })
+    const states = []
+    for (let i = 0; i < 4; i++) states.push((await callTool(op)).outcome.state)
+    expect(states).toEqual(['completed', 'completed', 'denied', 'denied'])
+  })
+
   it('counts sub-agents', async () => {
     const dispatcher = new HookDispatcher()
     dispatcher.use({ name: 'p', gates: [budget({ maxToolCalls: 2 })] })
@@ -251,6 +263,15 @@ describe('loopGuard', () => {
     }
     for (let i = 0; i < 3; i++) expect((await callTool(op, {}, 'poll_job')).outcome.state).toBe('completed')
     for (const q of [1, 2, 3, 1]) expect((await callTool(op, { q })).outcome.state).toBe('completed')
+  })
+
+  it('remembers what it has to beside another of its id, which looks back less far', async () => {
+    const dispatcher = new HookDispatcher()
+    dispatcher.use({ name: 'all', gates: [loopGuard({ maxRepeats: 2 })] })
+    const op = dispatcher.startOperation({ gates: [loopGuard({ window: 1 })] })
+    const states = []
+    for (const q of [1, 2, 1, 2, 1]) states.push((await callTool(op, { q })).outcome.state)
+    expect(states).toEqual(['completed', 'completed', 'completed', 'completed', 'denied'])
   })
 })
 
