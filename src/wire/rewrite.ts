@@ -104,7 +104,7 @@ function without(piece: Loose, keys: readonly string[]): Loose {
 }
 
 /** What differs between two is made to differ in a third. */
-function patched(raw: unknown, was: unknown, now: unknown): unknown {
+export function patched(raw: unknown, was: unknown, now: unknown): unknown {
   if (sameJson(was, now)) return raw
   if (Array.isArray(raw) && Array.isArray(was) && Array.isArray(now)) {
     const alike = raw.length === was.length && was.length === now.length

@@ -1,7 +1,8 @@
 import type { LlmRequest } from '../../hooks/index.ts'
-import { defined, isRecord } from '../../internal/objects.ts'
-import { asObject, asObjects, asText, type Loose, parseArguments } from '../../wire/reading.ts'
+import { defined } from '../../internal/objects.ts'
+import { asObject, asObjects, type Loose, parseArguments } from '../../wire/reading.ts'
 import { sameJson } from '../../wire/rewrite.ts'
+import { changedTexts, without } from '../said-again.ts'
 import type { LcMessage, LcModelRequest } from './lang-chain.ts'
 import { plainMessages, textOf } from './messages.ts'
 
@@ -106,28 +107,4 @@ function copyOf(message: LcMessage, fields: Loose): LcMessage {
   // LangChain writes a message down by what it was made with.
   const { lc_kwargs } = message as { lc_kwargs?: object }
   return Object.assign(copy, message, fields, lc_kwargs && { lc_kwargs: { ...lc_kwargs, ...fields } })
-}
-
-type Changed = readonly (readonly [before: string, after: string | undefined])[]
-
-/** Texts that are no longer said as they were, with what is said there now. */
-function changedTexts(before: unknown, after: unknown): Changed {
-  if (typeof before === 'string') return before === after || before === '' ? [] : [[before, asText(after)]]
-  if (typeof before !== 'object' || before === null) return []
-  const now = isRecord(after) || Array.isArray(after) ? (after as Loose) : {}
-  return Object.entries(before).flatMap(([key, value]) => changedTexts(value, now[key]))
-}
-
-/** Without what says once more what a gate took out: some packages send that, and not the message's own words. */
-function without(about: Loose | undefined, gone: Changed): Loose | undefined {
-  const repeats = (value: unknown): boolean =>
-    typeof value === 'string'
-      ? gone.some(([was, now]) => overlap(value, was) && !now?.includes(value))
-      : value !== null && typeof value === 'object' && Object.values(value).some(repeats)
-  return about && Object.fromEntries(Object.entries(about).filter(([, value]) => !repeats(value)))
-}
-
-/** One of the two stands in the other: all of a text, or a part of it. */
-export function overlap(value: string, was: string): boolean {
-  return value.includes(was) || (value.length > 2 && was.includes(value))
 }

@@ -2,7 +2,7 @@ import type { LlmResponse, ToolCallRequest } from '../../hooks/index.ts'
 import { defined, isRecord } from '../../internal/objects.ts'
 import { asObject, asObjects, type Loose } from '../../wire/reading.ts'
 import { sameJson } from '../../wire/rewrite.ts'
-import { overlap } from './changed-messages.ts'
+import { overlap } from '../said-again.ts'
 import type { LcMessage, LcMessages } from './lang-chain.ts'
 import { aiMessage, readReply, thoughtIn } from './messages.ts'
 

@@ -120,3 +120,20 @@ it('tells what the provider says that a reply cost', () => {
   }
   expect(readResponse(given)).toMatchObject({ usage: { inputTokens: 1, outputTokens: 2 }, costUsd: 0.5 })
 })
+
+it('tells a streamed thought of chat completions, and puts back what a gate makes of it', () => {
+  const thought = {
+    type: 'reasoning',
+    content: [],
+    rawContent: [{ type: 'reasoning_text', text: 'A secret.' }],
+  }
+  const reply = { output: [thought], usage: {}, responseId: 'r' }
+  expect(readResponse(reply).response.reasoning).toBe('A secret.')
+
+  const request = { input: [thought] }
+  const asked = requestToWire(request, 'm', false)
+  const decided = JSON.parse(JSON.stringify(asked).replaceAll('secret', '***'))
+  expect(requestFromWire(request, asked, decided).input).toEqual([
+    { ...thought, rawContent: [{ type: 'reasoning_text', text: 'A ***.' }] },
+  ])
+})

@@ -14,49 +14,9 @@ import {
 } from '../../wire/reading.ts'
 import { responses } from '../../wire/responses.ts'
 import { rewritten } from '../../wire/rewrite.ts'
+import { inputFromWire } from './changed-input.ts'
 import type { Item, ModelRequest, ModelResponse } from './sdk.ts'
-
-/**
- * The SDK's items are those of the Responses API in other letters. Gates, traces and mocks see them as that API has
- * them, so that the same gate reads the requests of every SDK.
- */
-function toWire(item: Item): Loose {
-  const { type = 'message', callId, providerData } = item
-  const own = isRecord(providerData) ? providerData : {}
-  if (type === 'hosted_tool_call') {
-    const { name, arguments: args, output, status, id } = item
-    return present({ type: name, id, status, arguments: args, output, ...own })
-  }
-  if (type === 'message') return { ...without(item), type, content: contentToWire(item.content) }
-  const named = String(type).replace(/_result$/, '_output')
-  if (named === 'function_call_output') {
-    return { type: named, call_id: callId, output: outputToWire(item.output) }
-  }
-  return { ...without(item), type: named, ...defined({ call_id: callId }) }
-}
-
-function without({ providerData: _own, callId: _id, ...rest }: Item): Loose {
-  return rest
-}
-
-function contentToWire(content: unknown): unknown {
-  if (!Array.isArray(content)) return content
-  return content.map((part: unknown) => {
-    if (!isRecord(part)) return part
-    const { image, file, providerData: _own, ...rest } = part
-    if (part.type === 'input_image') return { ...rest, ...media('image_url', image) }
-    return part.type === 'input_file' ? { ...rest, ...media('file_url', file) } : rest
-  })
-}
-
-function media(field: string, given: unknown): Loose {
-  if (!isRecord(given)) return { [field]: given }
-  return present({ [field]: given.url, file_id: given.id })
-}
-
-function outputToWire(output: unknown): unknown {
-  return isRecord(output) && output.type === 'text' ? output.text : output
-}
+import { fromWire, toWire } from './words.ts'
 
 /**
  * What a request asks, in the words of the Responses API. The SDK copies the conversation for each call, and nothing of
@@ -152,16 +112,6 @@ function sameJson(one: unknown, other: unknown): boolean {
   return one === other || JSON.stringify(one) === JSON.stringify(other)
 }
 
-function inputFromWire(before: ModelRequest['input'], input: unknown): unknown {
-  if (!Array.isArray(input)) return input
-  const kept =
-    typeof before === 'string' ? [] : before.map((item) => [JSON.stringify(toWire(item)), item] as const)
-  return asObjects(input).map((item) => {
-    const text = JSON.stringify(item)
-    return kept.find(([wire]) => wire === text)?.[1] ?? fromWire(item, asObjects(input))
-  })
-}
-
 /** A gate may take tools away; the SDK has no way to run one that it does not know. */
 function leftOf<T>(
   before: readonly T[] | undefined,
@@ -169,40 +119,6 @@ function leftOf<T>(
   told: (tool: T) => unknown,
 ): readonly T[] {
   return (before ?? []).filter((tool) => asList(tools).some((left) => sameJson(told(tool), left)))
-}
-
-/** A picture or a file that is beside a changed text, in the SDK's words again: it sends no other. */
-function contentFromWire(content: unknown): unknown {
-  if (!Array.isArray(content)) return content
-  return content.map((part: unknown) => {
-    if (!isRecord(part)) return part
-    const { image_url: image, file_url: file, file_id: id, ...rest } = part
-    if (part.type === 'input_image') return { ...rest, image: id === undefined ? image : { id } }
-    if (part.type !== 'input_file' || part.file_data !== undefined) return part
-    const url = /^https?:/.test(asText(file) ?? '') ? { url: file } : file
-    return { ...rest, file: id === undefined ? url : { id } }
-  })
-}
-
-function fromWire(item: Loose, all: readonly Loose[]): Item {
-  const { type = 'message', call_id: callId } = item
-  if (type === 'message') {
-    const { content, role } = item
-    if (role !== 'assistant') return { ...item, content: contentFromWire(content) }
-    const parts = typeof content === 'string' ? [{ type: 'output_text', text: content }] : content
-    return { ...item, type, status: item.status ?? 'completed', content: parts }
-  }
-  if (type === 'function_call_output') {
-    const name = all.find((call) => call.type === 'function_call' && call.call_id === callId)?.name ?? ''
-    const { output } = item
-    const told = typeof output === 'string' ? { type: 'text', text: output } : output
-    return { type: 'function_call_result', name, callId, status: 'completed', output: told }
-  }
-  const { call_id: _id, summary, ...rest } = item
-  if (type === 'reasoning') {
-    return { ...rest, content: asObjects(summary).map(({ text }) => ({ type: 'input_text', text })) }
-  }
-  return callId === undefined ? rest : { ...rest, callId }
 }
 
 /** A reply in the words of the Responses API. */
