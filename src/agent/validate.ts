@@ -7,7 +7,7 @@ import { assertGates } from '../gates/gate.ts'
 import type { ApprovalOptions } from '../gates/index.ts'
 import { HookspanError } from '../internal/errors.ts'
 import { a, assertFields, expected, type Fields, required, shape } from '../internal/expect.ts'
-import { isStandardSchema } from '../internal/schema/check-schema.ts'
+import { hasJsonForm } from '../internal/schema/check-schema.ts'
 import type { CheckpointStore } from './checkpoint/store.ts'
 import type { Agent, AgentTool, Compaction, ExecAgentOptions } from './types.ts'
 
@@ -93,7 +93,7 @@ const TOOL: Fields<AgentTool> = {
   parameters: shape(
     'JSON Schema, such as z.toJSONSchema(schema)',
     // One of zod is an object, too, and the model would be told what it has inside.
-    (value) => a.object.fits(value) && !isStandardSchema(value),
+    (value) => a.object.fits(value) && hasJsonForm(value),
   ),
   execute: a.value,
   needsApproval: shape(

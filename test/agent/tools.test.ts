@@ -165,6 +165,14 @@ describe('what the model is told of a tool', () => {
 })
 
 describe('parameters', () => {
+  it('are JSON Schema as zod makes it, which has its schema hidden in it', async () => {
+    const parameters = z.toJSONSchema(z.object({ id: z.number() })) as NonNullable<AgentTool['parameters']>
+    const { told, fetch } = await callOnce({ parameters, execute: ({ id }) => id })
+    expect(told).toBe('7')
+    const offered = { name: 'act', parameters: JSON.parse(JSON.stringify(parameters)) }
+    expect(fetch.requests[0]?.body.tools).toMatchObject([{ function: offered }])
+  })
+
   // The model would be told what the library keeps inside of its schema, in which there is no argument.
   it.each([
     ['zod', z.object({ id: z.string() })],

@@ -14,6 +14,7 @@ import {
   replayTools,
 } from 'hookspan/mock'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { z } from 'zod'
 import { errorOf, resultOf, thrownBy } from './support/run-tools.ts'
 
 let folder: string
@@ -401,6 +402,14 @@ describe('replayTools', () => {
     )
     expect(changed.replay.report().drifted).toEqual(['counter'])
     expect(thrownBy(() => changed.replay.assertFollowed())).toMatchObject({ code: 'REPLAY_DRIFTED' })
+  })
+
+  it('reports it also where zod made the JSON Schema, which has the schema hidden in it', async () => {
+    const call = (schema: z.ZodType) => [[{ apiName: 'counter', inputSchema: z.toJSONSchema(schema) }]]
+    const file = await record({}, call(z.object({})))
+    expect(readRecording(file).tools.counter?.inputSchema).toMatch(/^sha256:[0-9a-f]{64}$/)
+    const changed = await replayed({ file }, call(z.object({ from: z.number().optional() })))
+    expect(changed.replay.report().drifted).toEqual(['counter'])
   })
 
   it('reports a tool that no agent has any more as drift, and not one that a model had made up', async () => {

@@ -51,6 +51,16 @@ export function isStandardSchema(value: unknown): value is StandardSchema {
   return typeof standard?.validate === 'function'
 }
 
+/**
+ * Whether JSON tells what it says. `z.toJSONSchema()` gives JSON Schema with the schema that it was made of hidden in it, where JSON
+ * does not look.
+ */
+export function hasJsonForm(schema: unknown): boolean {
+  if (!isStandardSchema(schema)) return true
+  const isHidden = Object.getOwnPropertyDescriptor(schema, '~standard')?.enumerable === false
+  return isHidden && Object.getPrototypeOf(schema) === Object.prototype
+}
+
 function readIssues({ issues = [] }: StandardResult, value: unknown): SchemaProblem[] {
   return issues.map(({ message, path = [] }) => {
     const keys = path.map((part) => {

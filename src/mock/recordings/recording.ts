@@ -3,7 +3,7 @@ import { a, assertFields, expected, type Fields, refusing, required, shape } fro
 import { canonicalJson, digestOf } from '../../internal/json.ts'
 import { defined } from '../../internal/objects.ts'
 import { readRegularFile } from '../../internal/read-regular-file.ts'
-import { isStandardSchema } from '../../internal/schema/check-schema.ts'
+import { hasJsonForm } from '../../internal/schema/check-schema.ts'
 
 export const RECORDING_FORMAT = 'hookspan-recording'
 export const RECORDING_VERSION = 1
@@ -60,7 +60,7 @@ export function callKey({
 
 /** Undefined for schemas that have no JSON form. */
 export function schemaDigest(schema: unknown): string | undefined {
-  return schema === undefined || isStandardSchema(schema) ? undefined : `sha256:${digestOf(schema)}`
+  return schema !== undefined && hasJsonForm(schema) ? `sha256:${digestOf(schema)}` : undefined
 }
 
 /**
