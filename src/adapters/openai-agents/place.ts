@@ -46,10 +46,9 @@ export class Place {
   /** Where the calls of a turn belong: one model call begins one, what it is asked again for stays in it. */
   async turn({ input, tools, handoffs }: ModelRequest): Promise<SafeStep> {
     if (this.#step !== undefined && this.#answered !== undefined) {
-      const results = asObjects(input).filter(({ type }) => type === 'function_call_result')
-      const told = new Map(results.map(({ callId, output }) => [callId, asText(asObject(output)?.text)]))
-      await this.#tellUnknown(({ callId }) => {
-        const why = told.get(callId)
+      await this.#tellUnknown(({ callId: called }) => {
+        const isAnswer = ({ type, callId }: Item) => type === 'function_call_result' && callId === called
+        const why = asText(asObject(asObjects(input).findLast(isAnswer)?.output)?.text)
         return why === undefined ? undefined : new Error(why)
       })
       await this.endStep()
