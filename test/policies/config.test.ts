@@ -337,6 +337,39 @@ describe('useConfig', () => {
     await expect.poll(() => state('three')).toBe('denied')
   })
 
+  it.each<[string, (cwd: string) => void]>([
+    [
+      'a link, which is put anew',
+      (cwd) => {
+        symlinkSync('two', `${cwd}/next`)
+        renameSync(`${cwd}/next`, `${cwd}/here`)
+      },
+    ],
+    [
+      'removed, and another is put in its place',
+      (cwd) => {
+        rmSync(`${cwd}/here`)
+        renameSync(`${cwd}/two`, `${cwd}/here`)
+      },
+    ],
+  ])('takes a change where the folder of the file is %s', async (_name, change) => {
+    const cwd = folder({})
+    for (const tool of ['one', 'two']) {
+      mkdirSync(`${cwd}/${tool}`)
+      write(`${cwd}/${tool}`, tool)
+    }
+    symlinkSync('one', `${cwd}/here`)
+    const dispatcher = new HookDispatcher()
+    using _inUse = await useConfig(dispatcher, { cwd: `${cwd}/here`, userFile: false, watch: true })
+    const op = dispatcher.startOperation()
+    const state = async (tool: string) => (await callTool(op, {}, tool)).outcome.state
+    expect(await state('one')).toBe('denied')
+    change(cwd)
+    await expect.poll(() => state('two')).toBe('denied')
+    write(`${cwd}/here`, 'three')
+    await expect.poll(() => state('three')).toBe('denied')
+  })
+
   it('loads a module again that was written anew and kept its time', async () => {
     const cwd = folder({})
     const file = `${cwd}/hookspan.config.mjs`
@@ -400,11 +433,14 @@ describe('useConfig', () => {
     using inUse = await useConfig(dispatcher, { cwd, userFile: false, watch: true, onError })
     const op = dispatcher.startOperation()
     // What an editor that writes a file in two steps leaves for a moment.
-    writeFileSync(file, '\n')
-    await expect.poll(() => errors.length).toBe(1)
+    for (const [index, text] of ['\n', '# The guards of the team\n', '---\n', 'version: 1\n'].entries()) {
+      writeFileSync(file, text)
+      await expect.poll(() => errors.length).toBe(index + 1)
+      expect(errors[index]).toContain('is empty now')
+    }
     rmSync(file)
-    await expect.poll(() => errors.length).toBe(2)
-    expect(errors).toEqual([expect.stringContaining('is empty now'), expect.stringContaining('is gone')])
+    await expect.poll(() => errors.length).toBe(5)
+    expect(errors[4]).toContain('is gone')
     expect((await callTool(op, {}, 'one')).outcome.state).toBe('denied')
     await expect(inUse.reload()).rejects.toMatchObject({ code: 'INVALID_CONFIG' })
     writeFileSync(file, 'gates: []')

@@ -8,7 +8,7 @@ import { homeFolder } from '../../internal/user.ts'
 import { buildLayer } from './build.ts'
 import { loadModule } from './load-module.ts'
 import { CONFIG_NAMES, isConfigThere, MODULES, userConfigFolder } from './names.ts'
-import { type ConfigSource, configError, moduleSource, parseConfig } from './source.ts'
+import { type ConfigSource, configError, moduleSource, parseConfig, STAYS } from './source.ts'
 import type { ConfigLayer, GateType, LayerName, LoadedEntry } from './types.ts'
 
 export interface LoadConfigOptions {
@@ -65,6 +65,24 @@ const MAX_FILE_BYTES = 1_048_576
 export async function loadConfig(options: LoadConfigOptions = {}): Promise<LoadedConfig> {
   const { user, project } = filesOf(options)
   return assemble(options, await read(user), await read(project))
+}
+
+/**
+ * As {@link loadConfig}, where another is in use. Of a file that is written anew there may be no more than a first line yet, and nothing
+ * is no word to take its guards out.
+ *
+ * @throws HookspanError `INVALID_CONFIG`.
+ */
+export async function loadConfigAgain(options: LoadConfigOptions, held: LoadedConfig): Promise<LoadedConfig> {
+  const { user, project } = filesOf(options)
+  const sources = [await read(user), await read(project)] as const
+  for (const source of sources) {
+    const { file, value } = source ?? {}
+    if (file === undefined || !held.entries.some((entry) => entry.file === file)) continue
+    const says = Object.keys(Object(value)).some((key) => key !== '$schema' && key !== 'version')
+    if (!says) throw configError(file, undefined, `the file is empty now; ${STAYS}`)
+  }
+  return assemble(options, ...sources)
 }
 
 /**

@@ -13,6 +13,9 @@ export interface ConfigSource {
   lineOf(path: ConfigPath): number | undefined
 }
 
+/** What is said of a file that says nothing more. */
+export const STAYS = 'what was in it stays. To remove it, write `gates: []`.'
+
 /** @throws HookspanError `INVALID_CONFIG` naming the file and the line. */
 export function parseConfig(file: string, text: string): ConfigSource {
   const source = file.endsWith('.toml') ? tomlSource(file, text) : yamlSource(file, text)

@@ -1,11 +1,17 @@
-import { readFileSync, statSync } from 'node:fs'
+import { statSync } from 'node:fs'
 import type { HookDispatcher, Plugin } from '../../dispatcher/index.ts'
 import { assertDispatcher } from '../../dispatcher/is-dispatcher.ts'
 import { callBeside } from '../../internal/async.ts'
 import { errorMessage, HookspanError } from '../../internal/errors.ts'
 import { a, assertFields, type Fields } from '../../internal/expect.ts'
-import { LOAD_FIELDS, type LoadConfigOptions, type LoadedConfig, loadConfig } from './load.ts'
-import { configError } from './source.ts'
+import {
+  LOAD_FIELDS,
+  type LoadConfigOptions,
+  type LoadedConfig,
+  loadConfig,
+  loadConfigAgain,
+} from './load.ts'
+import { configError, STAYS } from './source.ts'
 import { FileWatch } from './watch-files.ts'
 
 export interface UseConfigOptions extends LoadConfigOptions {
@@ -59,7 +65,7 @@ export async function useConfig(
   const loadAgain = async (): Promise<LoadedConfig> => {
     assertInUse()
     for (const file of current.files) assertThere(file)
-    const next = await loadConfig(load)
+    const next = await loadConfigAgain(load, current)
     assertInUse()
     const plugin: Plugin = { ...next.plugin, replaces: used }
     inUse = dispatcher.use(plugin)
@@ -76,22 +82,12 @@ export async function useConfig(
     last = next.catch(() => {})
     return next
   }
-  const watching =
-    watches === true
-      ? new FileWatch(
-          () =>
-            void reload()
-              .then(look)
-              .catch((error: unknown) => {
-                if (!disposed) report(error)
-              }),
-          report,
-        )
-      : undefined
-  const look = () => {
-    if (!disposed) watching?.look(current.files)
+  const again = () => {
+    reload().catch((error: unknown) => {
+      if (!disposed) report(error)
+    })
   }
-  look()
+  const watching = watches === true ? new FileWatch(() => current.files, again) : undefined
   return {
     get current() {
       return current
@@ -105,14 +101,8 @@ export async function useConfig(
   }
 }
 
-/** A file that is moved away or half written takes no guard with it. */
+/** A file that is moved away takes no guard with it. */
 function assertThere(file: string): void {
-  const there = statSync(file, { throwIfNoEntry: false })?.isFile() === true
-  if (there && readFileSync(file, 'utf8').trim() !== '') return
-  const what = there ? 'is empty now' : 'is gone'
-  throw configError(
-    file,
-    undefined,
-    `the file ${what}; what was in it stays. To remove it, write \`gates: []\`.`,
-  )
+  if (statSync(file, { throwIfNoEntry: false })?.isFile() === true) return
+  throw configError(file, undefined, `the file is gone; ${STAYS}`)
 }

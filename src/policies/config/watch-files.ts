@@ -1,68 +1,62 @@
-import { type FSWatcher, readlinkSync, realpathSync, watch } from 'node:fs'
-import { basename, dirname, isAbsolute, sep } from 'node:path'
+import { type Stats, stat, statSync } from 'node:fs'
 import { unref } from '../../internal/async.ts'
 
-/** Editors write a file in several steps. */
-const SETTLE_MS = 100
+/** What looks otherwise counts once it looks so twice: editors write a file in several steps. */
+const LOOK_MS = 100
 
-/** Tells when one of some files may have changed: itself, or what it is a link to. */
+/**
+ * Tells when one of some files has changed. It looks: who waits to be told hears nothing of a folder on the way that is another one
+ * now, nor of what another machine writes.
+ */
 export class FileWatch implements Disposable {
+  readonly #files: () => readonly string[]
   readonly #onChange: () => void
-  readonly #onError: (error: unknown) => void
-  readonly #watchers = new Map<string, FSWatcher>()
-  /** By folder: what in it is one of the files, or is on the way to one. */
-  #names = new Map<string, Set<string>>()
+  #known: string
+  #last: string
   #timer: NodeJS.Timeout | undefined
+  #isOver = false
 
-  constructor(onChange: () => void, onError: (error: unknown) => void) {
+  constructor(files: () => readonly string[], onChange: () => void) {
+    this.#files = files
     this.#onChange = onChange
-    this.#onError = onError
+    // At once: what changes from here on is a change.
+    this.#known = this.#files()
+      .map((file) => textOf(statSync(file, { throwIfNoEntry: false })))
+      .join()
+    this.#last = this.#known
+    this.#later()
   }
 
-  /** Called again where links may lead elsewhere. */
-  look(files: readonly string[]): void {
-    const names = new Map<string, Set<string>>()
-    const add = (folder: string, name: string) =>
-      names.set(folder, (names.get(folder) ?? new Set()).add(name))
-    for (const file of files) for (const { folder, name } of placesOf(file)) add(folder, name)
-    this.#names = names
-    for (const [folder, watcher] of this.#watchers) {
-      if (names.has(folder)) continue
-      watcher.close()
-      this.#watchers.delete(folder)
+  #later(): void {
+    this.#timer = unref(setTimeout(() => void this.#look(), LOOK_MS))
+  }
+
+  /** Not at once: a disk that is away holds nobody up. */
+  async #look(): Promise<void> {
+    const now = (await Promise.all(this.#files().map(looksOf))).join()
+    if (this.#isOver) return
+    const isChanged = now === this.#last && now !== this.#known
+    this.#last = now
+    if (isChanged) {
+      this.#known = now
+      this.#onChange()
     }
-    for (const folder of names.keys()) if (!this.#watchers.has(folder)) this.#watch(folder)
-  }
-
-  #watch(folder: string): void {
-    const watcher = watch(folder, { persistent: false }, (_event, name) => {
-      if (name !== null && !this.#names.get(folder)?.has(name)) return
-      clearTimeout(this.#timer)
-      this.#timer = setTimeout(this.#onChange, SETTLE_MS)
-      unref(this.#timer)
-    })
-    watcher.on('error', this.#onError)
-    this.#watchers.set(folder, watcher)
+    this.#later()
   }
 
   [Symbol.dispose](): void {
+    this.#isOver = true
     clearTimeout(this.#timer)
-    for (const watcher of this.#watchers.values()) watcher.close()
-    this.#watchers.clear()
   }
 }
 
-/** Of a file that Kubernetes mounts out of a ConfigMap it is a folder's link beside it that is put anew. */
-function placesOf(file: string): { folder: string; name: string }[] {
-  const folder = dirname(file)
-  const own = { folder, name: basename(file) }
-  try {
-    const link = readlinkSync(file)
-    const real = realpathSync(file)
-    const through = isAbsolute(link) ? [] : [{ folder, name: link.split(sep)[0] ?? '' }]
-    return [own, ...through, { folder: dirname(real), name: basename(real) }]
-  } catch {
-    // No link, or one that leads to nothing now.
-    return [own]
-  }
+/** Of what the path leads to. */
+function looksOf(file: string): Promise<string> {
+  return new Promise((resolve) => stat(file, (error, found) => resolve(textOf(error ? undefined : found))))
+}
+
+function textOf(found: Stats | undefined): string {
+  if (found === undefined) return ''
+  const { dev, ino, size, mtimeMs, ctimeMs } = found
+  return [dev, ino, size, mtimeMs, ctimeMs].join(':')
 }
