@@ -565,6 +565,20 @@ it('a run that its limit of tokens ends is at its limit of cost', async () => {
   expect(findAll(events, 'onComplete')).toMatchObject([{ reason: 'cost_limit' }])
 })
 
+it.each([
+  ['that is at its limit of tokens', { content: 'a', finishReason: 'length' }],
+  ['whose arguments nobody can read', { toolCalls: [{ id: '1', name: 'look', arguments: '{"q"' }] }],
+])('a reply %s counts what it took, though the SDK throws', async (_which, step) => {
+  using tracing = traced()
+  const { dispatcher } = tracing
+  const events = eventsOf(dispatcher)
+  const steps = [{ ...step, usage: { inputTokens: 3, outputTokens: 2 } }]
+  const agent = observeStrands(agentOn(steps, [look(() => 'found')]), { dispatcher })
+  await expect(agent.invoke('go')).rejects.toThrow(/maximum token limit|unable to parse/)
+  expect(findAll(events, 'onLlmCallError')).toMatchObject([{ usage: { inputTokens: 3, outputTokens: 2 } }])
+  expect(tracing.span('chat gpt-x').attributes).toMatchObject({ 'gen_ai.usage.input_tokens': 3 })
+})
+
 it('structured output is a tool call, which an allow-list has to name', async () => {
   const run = async (allow: string[]) => {
     const dispatcher = new HookDispatcher()

@@ -1,3 +1,4 @@
+import { defined } from '../../internal/objects.ts'
 import { languageModel } from '../../wire/language-model.ts'
 import { asCount, asObject, asText, type Loose } from '../../wire/reading.ts'
 import { textOf } from './messages.ts'
@@ -12,6 +13,7 @@ export class ModelChunks {
   readonly #from: AsyncGenerator<StrandsEvent, { readonly result: ModelResult } | undefined>
   #block = 0
   #said = false
+  #stopReason: string | undefined
   /** What the model call gave, once all of it has come. */
   result: ModelResult | undefined
 
@@ -49,6 +51,9 @@ export class ModelChunks {
     if (type === 'contentBlockEvent') return this.#blockOf(contentBlock as StrandsBlock)
     const told = asObject(event)
     if (told?.type === 'modelContentBlockStopEvent') this.#block++
+    if (told?.type === 'modelMessageStopEvent') this.#stopReason = asText(told.stopReason)
+    // Before the end: at the limit of its tokens the SDK throws in the place of a reply that is paid for.
+    if (told?.type === 'modelMetadataEvent') return finishOf(this.#stopReason, asObject(told.usage))
     if (told?.type !== 'modelContentBlockDeltaEvent') return { type: 'ping' }
     const { type: kind, text } = asObject(told.delta) ?? {}
     const delta = asText(text)
@@ -71,17 +76,21 @@ export class ModelChunks {
       if (text !== '') yield { type: 'text-delta', id: 'whole', delta: text }
       for (const block of message.content) if (block.type === 'toolUseBlock') yield this.#blockOf(block)
     }
-    yield { type: 'finish', finishReason: stopReason, usage: usageOf(metadata?.usage) }
+    yield finishOf(stopReason, metadata?.usage)
   }
 }
 
+function finishOf(finishReason: string | undefined, usage: Loose | undefined): Loose {
+  return { type: 'finish', usage: usageOf(usage), ...defined({ finishReason }) }
+}
+
 /** Whether `inputTokens` has those of the cache in it tells the sum. */
-function usageOf(usage: Readonly<Record<string, number>> | undefined): Loose {
-  const { inputTokens, outputTokens, totalTokens } = usage ?? {}
+function usageOf(usage: Loose | undefined): Loose {
+  const { totalTokens } = usage ?? {}
   const cacheRead = asCount(usage?.cacheReadInputTokens)
   const cacheWrite = asCount(usage?.cacheWriteInputTokens)
-  const output = asCount(outputTokens)
-  const input = asCount(inputTokens)
+  const output = asCount(usage?.outputTokens)
+  const input = asCount(usage?.inputTokens)
   if (input === undefined || output === undefined) return {}
   const whole = input + output === totalTokens ? input : input + (cacheRead ?? 0) + (cacheWrite ?? 0)
   return { inputTokens: { total: whole, cacheRead, cacheWrite }, outputTokens: { total: output } }
