@@ -135,6 +135,32 @@ it.each([
   }
 })
 
+it('what a model said before it fails is its reader’s and its tools’, as without the plugin', async () => {
+  class Breaking extends BaseLlm {
+    asked = 0
+    constructor() {
+      super({ model: 'm' })
+    }
+    async *generateContentAsync(): AsyncGenerator<object, void> {
+      if (this.asked++ > 0) return yield { content: { role: 'model', parts: [{ text: 'done' }] } }
+      yield { content: { role: 'model', parts: [{ functionCall: call('look') }] } }
+      throw new Error('the connection broke')
+    }
+  }
+  const readBy = async (plugins: readonly object[]) => {
+    const bodies: string[] = []
+    const agent = new LlmAgent({
+      name: 's',
+      model: new Breaking(),
+      tools: [look(({ q }) => void bodies.push(q))],
+    })
+    return { said: await run(agent, plugins), bodies }
+  }
+  const bare = await readBy([])
+  expect(bare).toEqual({ said: 'done', bodies: ['a'] })
+  expect(await readBy([hookspanPlugin({ dispatcher: new HookDispatcher() })])).toEqual(bare)
+})
+
 it('gates change the input, the request and the reply', async () => {
   const dispatcher = new HookDispatcher()
   dispatcher.use({

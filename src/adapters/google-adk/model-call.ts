@@ -1,4 +1,5 @@
 import type { LlmRequest, LlmResponse } from '../../hooks/index.ts'
+import { HookspanError } from '../../internal/errors.ts'
 import { generateContent } from '../../wire/generate-content.ts'
 import { asObject, asObjects, asText, type Loose } from '../../wire/reading.ts'
 import { rewritten } from '../../wire/rewrite.ts'
@@ -75,7 +76,8 @@ async function* observedCall(
       else agent.asked = [...agent.asked, ...callsIn(response)]
     }
   } catch (error) {
-    if (whole !== undefined && error instanceof ToldFailure) yield whole
+    // What came before the model failed is the SDK's, but for what our own word ends.
+    if (whole !== undefined && !(error instanceof HookspanError)) yield whole
     throw error
   }
   if (whole !== undefined) yield whole
