@@ -57,6 +57,9 @@ export class HookspanError extends Error {
   }
 }
 
+/** How much of a value an error message shows, in characters; of a list or an object, at most so many items. */
+const SHOWN = 80
+
 /** A value as an error message shows it: short, quoted, with its type. Never throws. */
 export function describeValue(value: unknown): string {
   if (value === undefined || value === null) return `\`${value}\``
@@ -64,7 +67,7 @@ export function describeValue(value: unknown): string {
     const shown = preview(value)
     return `\`${shown}\` (${shown === PROMISE ? 'a promise: `await` it' : kindOf(value)})`
   }
-  return `\`${cut(typeof value === 'string' ? JSON.stringify(value) : String(value))}\` (${typeof value})`
+  return `\`${cut(typeof value === 'string' ? JSON.stringify(value.slice(0, SHOWN)) : String(value))}\` (${typeof value})`
 }
 
 /** A proxy may throw whatever it is asked, and one that is revoked does. */
@@ -81,7 +84,10 @@ const PROMISE = '"[object Promise]"'
 function preview(value: object): string {
   try {
     if (typeof value === 'function') return cut(`function ${String(value.name)}`.trim())
-    return cut(JSON.stringify(value, asShown) ?? Object.prototype.toString.call(value))
+    if (ArrayBuffer.isView(value)) return tagOf(value)
+    let left = SHOWN
+    const shown = (_key: string, item: unknown) => (left-- > 0 ? asShown(item) : undefined)
+    return cut(JSON.stringify(value, shown) ?? Object.prototype.toString.call(value))
   } catch {
     return tagOf(value)
   }
@@ -95,16 +101,35 @@ function tagOf(value: object): string {
   }
 }
 
-/** What JSON would leave out, or show as something else. */
-function asShown(_key: string, value: unknown): unknown {
+/** What JSON would leave out, or show as something else, or what is longer than is shown. */
+function asShown(value: unknown): unknown {
+  if (typeof value === 'string') return value.slice(0, SHOWN)
   if (typeof value === 'function' || typeof value === 'symbol') return `[${typeof value}]`
   if (typeof value === 'bigint' || (typeof value === 'number' && !Number.isFinite(value))) return `[${value}]`
+  if (typeof value !== 'object' || value === null) return value
   const tag = Object.prototype.toString.call(value)
-  return /Promise|Map|Set|Headers|URLSearchParams|RegExp/.test(tag) ? tag : value
+  return /Promise|Map|Set|Headers|URLSearchParams|RegExp/.test(tag) ? tag : headOf(value)
+}
+
+/** Of what is thrown, which may be all of a response, no more is looked at than is shown; and no bytes are, one by one. */
+function headOf(value: object): object {
+  if (Array.isArray(value)) {
+    const isShort = value.length <= SHOWN && !value.some(ArrayBuffer.isView)
+    return isShort ? value : value.slice(0, SHOWN).map(withoutBytes)
+  }
+  const fields = value as Readonly<Record<string, unknown>>
+  const names = Object.keys(value)
+  const isShort = names.length <= SHOWN && !names.some((name) => ArrayBuffer.isView(fields[name]))
+  if (isShort) return value
+  return Object.fromEntries(names.slice(0, SHOWN).map((name) => [name, withoutBytes(fields[name])]))
+}
+
+function withoutBytes(item: unknown): unknown {
+  return ArrayBuffer.isView(item) ? tagOf(item) : item
 }
 
 function cut(text: string): string {
-  return text.length > 80 ? `${text.slice(0, 77)}...` : text
+  return text.length > SHOWN ? `${text.slice(0, SHOWN - 3)}...` : text
 }
 
 /** The text of anything that was thrown. Never throws. */

@@ -84,6 +84,24 @@ describe('what the model is told of a tool', () => {
     expect(outcome.toToolMessage().content).toHaveLength(50_000_011)
   })
 
+  it('is the beginning of what is thrown and no error, of which no more is looked at', async () => {
+    const { op } = startWatched()
+    let looks = 0
+    const item = {
+      get id() {
+        return ++looks
+      },
+    }
+    const response = { body: new Uint8Array(1_000), items: Array.from({ length: 10_000 }, () => item) }
+
+    const outcome = await op.toolCall({ apiName: 'a', args: {} }, () => {
+      throw response
+    })
+
+    expect(outcome.toToolMessage().content).toContain('{"body":"[object Uint8Array]","items":[{"id":')
+    expect(looks).toBeLessThan(1_000)
+  })
+
   it.each([
     [{ isError: true, content: [] }, false],
     [new ToolResult({ content: 'no', success: false }), false],
