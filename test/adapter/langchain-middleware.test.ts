@@ -5,7 +5,14 @@ import { HookDispatcher } from 'hookspan'
 import { mutate } from 'hookspan/gates'
 import { hookspanMiddleware } from 'hookspan/langchain'
 import { toolPolicy } from 'hookspan/policies'
-import { type AgentMiddleware, createAgent, createMiddleware, modelRetryMiddleware, tool } from 'langchain'
+import {
+  type AgentMiddleware,
+  createAgent,
+  createMiddleware,
+  modelRetryMiddleware,
+  tool,
+  toolStrategy,
+} from 'langchain'
 import { expect, it } from 'vitest'
 import { z } from 'zod'
 import { activityTree } from '../support/activity-tree.ts'
@@ -120,4 +127,43 @@ it('what another middleware asks a model by itself is not told, and the tries of
   await dispatcher.drain()
   expect([other.callCount, model.callCount]).toEqual([1, 2])
   expect(events.filter(({ hookType }) => hookType === 'beforeLlmCall')).toHaveLength(1)
+})
+
+/** An agent whose model gives answers until one fits. */
+function answering(middleware: readonly unknown[]) {
+  const schema = {
+    ...{ title: 'extract-1', type: 'object' as const, required: ['x'] },
+    properties: { x: { type: 'number' as const } },
+  }
+  const answer = (x: unknown, id: string) => [{ name: 'extract-1', args: { x }, id }]
+  const model = fakeModel()
+    .respondWithTools(answer('one', '1'))
+    .respondWithTools(answer('two', '2'))
+    .respondWithTools(answer(3, '3'))
+  const responseFormat = toolStrategy(schema)
+  return createAgent({ model, tools: [], responseFormat, middleware: middleware as AgentMiddleware[] })
+}
+
+it('a structured answer that does not fit is asked for once more in the same run', async () => {
+  const { dispatcher, events } = dispatcherWith()
+  const agent = answering([hookspanMiddleware({ dispatcher })])
+  const result = await agent.invoke({ messages: [new HumanMessage('go')] })
+  await dispatcher.drain()
+  expect(result).toMatchObject({ structuredResponse: { x: 3 } })
+  const types = events.map(({ hookType }) => hookType)
+  expect(types.filter((type) => /^(onStart|beforeStep|onComplete)$/.test(type))).toEqual([
+    'onStart',
+    ...['beforeStep', 'beforeStep', 'beforeStep'],
+    'onComplete',
+  ])
+  expect(find(events, 'onComplete')).toMatchObject({ reason: 'done' })
+})
+
+it('one beside a middleware with afterModel is asked for no more, as the page says: LangChain throws where any has afterAgent', async () => {
+  const after = createMiddleware({ name: 'after', afterModel: () => undefined })
+  const atTheEnd = createMiddleware({ name: 'atTheEnd', afterAgent: () => undefined })
+  for (const one of [hookspanMiddleware({ dispatcher: new HookDispatcher() }), atTheEnd]) {
+    const run = answering([one, after]).invoke({ messages: [new HumanMessage('go')] })
+    await expect(run).rejects.toThrow('Invalid update for channel "jumpTo"')
+  }
 })

@@ -4,7 +4,8 @@ import { sameJson } from '../../wire/rewrite.ts'
 import type { SafeCalls } from '../safe/calls.ts'
 import { ObservedRun, type RunHost, type SaidOfRun, whenAborted } from '../sdk-run/observed-run.ts'
 import { whenGone } from '../when-gone.ts'
-import type { LcRuntime, LcState, LcToolCall } from './lang-chain.ts'
+import type { LcModelRequest, LcRuntime, LcState, LcToolCall } from './lang-chain.ts'
+import { messageIn } from './messages.ts'
 import type { Ended, How, ToldAgent } from './told-graphs.ts'
 
 /** What an interrupt of ours says, and what the graph may be resumed with as it is. */
@@ -59,6 +60,8 @@ export class AgentRun implements ToldAgent {
   #handsOver = false
   #mayGoOn = true
   #isLeft = false
+  /** Calls of the last reply that LangChain answers itself, to ask the model again. */
+  #askedAgain = new Set<unknown>()
   /** Ids of the messages of the last request, by which a summary of them is noticed. */
   seen: readonly (string | undefined)[] = []
 
@@ -106,11 +109,28 @@ export class AgentRun implements ToldAgent {
 
   async beginStep(): Promise<void> {
     this.#left = undefined
+    this.#askedAgain = new Set()
     await this.run.beginStep(this.#steps++)
   }
 
+  /**
+   * A structured answer that does not fit its schema is a call of a tool that the agent does not have, and LangChain asks once more.
+   * Beside that it goes on to the end of the agent, as after any answer.
+   */
+  answered({ tools = [] }: LcModelRequest, reply: unknown): void {
+    const known = new Set(tools.map(({ name }) => name))
+    const { tool_calls = [] } = messageIn(reply)
+    this.#askedAgain = new Set(tool_calls.filter(({ name }) => !known.has(name)).map(({ id }) => id))
+  }
+
+  isAskedAgain({ messages = [] }: LcState): boolean {
+    const id = messages.at(-1)?.tool_call_id
+    return id !== undefined && this.#askedAgain.has(id)
+  }
+
   /** @param calls how many calls the step is known to have. */
-  begunTool(calls: number): void {
+  begunTool(id: string | undefined, calls: number): void {
+    this.#askedAgain.delete(id)
     clearTimeout(this.#idle)
     this.#left ??= calls
     this.#left--

@@ -156,8 +156,10 @@ class Runs {
     }
   }
 
-  async end({ messages = [] }: LcState, runtime: LcRuntime): Promise<undefined> {
+  async end(state: LcState, runtime: LcRuntime): Promise<undefined> {
+    const { messages = [] } = state
     const known = this.#known(runtime)
+    if (known?.isAskedAgain(state)) return undefined
     if (runtime.writer !== undefined) this.#runs.get(runtime.writer)?.delete(graphOf(runtime))
     if (known === undefined || known.run.isPart) return undefined
     const last = messages.at(-1)

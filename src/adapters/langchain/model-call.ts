@@ -57,7 +57,11 @@ export async function callModel(
     }
     const reply = await calls.llmCall<unknown>(init, (effective, { gated }) => {
       const effectively = effectiveOf(request, asked, effective)
-      const ask = () => handler(gated ? withheld(effectively) : effectively)
+      const ask = async () => {
+        const reply = await handler(gated ? withheld(effectively) : effectively)
+        agent.answered(request, reply)
+        return reply
+      }
       const hear = (output: unknown) => {
         heard = generationIn(output)
       }

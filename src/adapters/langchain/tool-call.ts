@@ -26,7 +26,7 @@ export async function callTool(
   handler: LcHandler<LcToolRequest>,
 ): Promise<unknown> {
   const classes = await loadMessages()
-  agent.begunTool(unanswered(request.state))
+  agent.begunTool(request.toolCall.id, unanswered(request.state))
   let ended = false
   const end = () => {
     if (!ended) agent.endedTool()
