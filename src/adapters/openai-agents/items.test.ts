@@ -100,6 +100,7 @@ describe('changedReply', () => {
     expect(output[0]).toEqual({
       type: 'reasoning',
       content: [{ type: 'input_text', text: 'Mine.' }],
+      rawContent: [{ type: 'reasoning_text', text: 'Mine.' }],
       providerData: { signature: 'Eq8=' },
     })
     expect(output[2]).toEqual(signed)

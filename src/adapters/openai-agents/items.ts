@@ -224,8 +224,15 @@ function saidOnce(item: Item, again: readonly string[]): Item {
     ...(content !== undefined && {
       content: Array.isArray(content) ? content.map((one) => (isRecord(one) ? own(one) : one)) : content,
     }),
-    ...(rawContent !== undefined && !again.includes('rawContent') && { rawContent }),
+    ...(rawContent !== undefined && {
+      rawContent: again.includes('rawContent') ? asObjects(content).map(rawThought) : rawContent,
+    }),
   }
+}
+
+/** The place that is sent back in chat completions. */
+function rawThought({ text }: Loose): Loose {
+  return { type: 'reasoning_text', text }
 }
 
 function withoutKeys(value: unknown, keys: readonly string[]): unknown {
