@@ -147,7 +147,8 @@ export async function runChain(
         }
         edited ||= answer.edited
         if (answer.edited) {
-          const stopped = await recheck(gates.slice(0, gates.indexOf(gate)), ctx, current, options)
+          const before = gates.slice(0, gates.indexOf(gate) + 1)
+          const stopped = await recheck(before, decision, ctx, current, options)
           if (stopped !== undefined) return stopped
         }
         approvedBy = answer.requestId ?? approvedBy
@@ -185,11 +186,12 @@ function isSame(shown: unknown, now: unknown): boolean {
 }
 
 /**
- * A human's edit must not carry a call past the gates that decided before: they are asked again, and only their no, and
- * the no of a human they ask, counts, so that what runs is what the human wrote.
+ * A human's edit must not carry a call past the gates that decided before, nor past the last of them, which asked: they are asked
+ * again, and only their no, and the no of a human they ask, counts, so that what runs is what the human wrote.
  */
 async function recheck(
   gates: readonly Gate[],
+  edited: Asking,
   ctx: ChainContext,
   current: unknown,
   options: ChainOptions,
@@ -197,12 +199,13 @@ async function recheck(
   const { view = PLAIN } = options
   for (const gate of gates) {
     if (!concerns(gate, ctx)) continue
+    const asked = gate === gates.at(-1) ? edited : undefined
     const decide = async (scope?: { traceparent?: string }) =>
-      onlyToRefuse(await verdictOf(gate, { ...ctx, ...scope }, view.show(current), options))
+      onlyToRefuse(await verdictOf(gate, { ...ctx, ...scope }, view.show(current), options), asked)
     const { record, decision, error } = await decided(gate, ctx.point, decide, options)
     options.onDecision?.(record, error)
     if (decision.decision === 'deny') return refusal(decision, gate)
-    if (decision.decision !== 'require_approval') continue
+    if (decision.decision !== 'require_approval' || record.enforced === false) continue
     // Who approved other arguments is not asked again: the approver finds that request, and refuses.
     const { allow = ['approve', 'edit', 'reject'], ...approval } = approvalOf(decision)
     const choices = allow.filter((choice) => choice !== 'edit')
@@ -213,11 +216,19 @@ async function recheck(
   return undefined
 }
 
-/** Of a gate that is asked a second time, what it would make of an edit is not enforced. */
-function onlyToRefuse(verdict: GateVerdict): GateVerdict {
+/** Of a gate that is asked a second time, what it would make of an edit is not enforced, nor that it wants who wrote it asked. */
+function onlyToRefuse(verdict: GateVerdict, edited: Asking | undefined): GateVerdict {
   const { record, decision } = verdict
-  const changes = decision.decision === 'mutate' || decision.decision === 'skip'
-  return changes ? { decision, record: { ...record, enforced: false } } : verdict
+  const isDone =
+    decision.decision === 'mutate' ||
+    decision.decision === 'skip' ||
+    (decision.decision === 'require_approval' && edited !== undefined && asksSame(decision, edited))
+  return isDone ? { decision, record: { ...record, enforced: false } } : verdict
+}
+
+/** Whether who was asked before may decide now, too. */
+function asksSame({ approvers: now = [] }: Asking, { approvers: before = [] }: Asking): boolean {
+  return now.length === 0 || isSame([...now].sort(), [...before].sort())
 }
 
 function changedAfterApproval(gate: Gate): Refusal {

@@ -204,6 +204,31 @@ describe('a run that is parked', () => {
     },
   )
 
+  it('takes no yes for that of others, whom the gate wants asked now', async () => {
+    const path = `${folder()}/a.db`
+    const before = desk({ store: sqliteStore({ path }), mode: 'park' })
+    await before.call()
+    const { id } = await pending(before.approvals)
+    const resume = JSON.parse(JSON.stringify(before.op.park({ waitingFor: 'human' })))
+    await before.approvals.respond(id, { decision: 'approve', approver: 'clerk' })
+    await before.approvals.close()
+    const approvals = createApprovals({ store: sqliteStore({ path }), pollMs: 10 })
+    onTestFinished(() => approvals.close())
+    const dispatcher = new HookDispatcher()
+    dispatcher.use(approvals)
+    dispatcher.use({ name: 'human', gates: [requireHuman({ approvers: ['boss'] })] })
+    const op = dispatcher.startOperation({ resume })
+    const ran: unknown[] = []
+    const call = { apiName: 'delete_order', args: { id: 1 }, toolCallId: 't1' }
+    const outcome = op.toolCall(call, (args) => ran.push(args))
+    const asked = await pending(approvals)
+    expect(asked).toMatchObject({ approvers: ['boss'], args: { id: 1 } })
+    expect(ran).toEqual([])
+    await approvals.respond(asked.id, { decision: 'approve', approver: 'boss' })
+    expect(await outcome).toMatchObject({ state: 'completed' })
+    await op.complete()
+  })
+
   it.each([
     ['saved before it asked', 'delete_folder', 'local', 'checkpoint'],
     ['saved before it asked', 'delete_order', 'production', 'checkpoint'],

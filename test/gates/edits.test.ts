@@ -212,12 +212,54 @@ describe('gates that are asked again about an edit', () => {
   })
 
   it('are told with the call, where they let it, and what they would change is not enforced', async () => {
-    expect((await told(() => {})).gates).toEqual([...before, ['first', 'proceed', true]])
+    const asks = ['asks', 'require_approval', false]
+    expect((await told(() => {})).gates).toEqual([...before, ['first', 'proceed', true], asks])
     const { gates, ran } = await told(({ payload }) => {
       return (payload as { q: number }).q === 2 ? mutate({ q: 3 }) : undefined
     })
-    expect(gates).toEqual([...before, ['first', 'mutate', false]])
+    expect(gates).toEqual([...before, ['first', 'mutate', false], asks])
     expect(ran).toEqual([{ q: 2 }])
+  })
+
+  /** Small sums are for the clerk, large ones for the boss, and there is an end to it. */
+  function sums(answers: Readonly<Record<string, ApprovalAnswer>>) {
+    const asked: unknown[] = []
+    const approver = {
+      requestApproval: async ({ approvers: [who = ''] = [], args }: ApprovalRequest) => {
+        asked.push([who, args])
+        return answers[who] as ApprovalAnswer
+      },
+    }
+    const decide: Gate['decide'] = ({ payload }) => {
+      const { sum } = payload as { sum: number }
+      return sum > 1_000 ? deny('too much') : requireApproval({ approvers: [sum > 100 ? 'boss' : 'clerk'] })
+    }
+    return { asked, ...start([gate('beforeToolCall', decide)], { plugin: { approver } }) }
+  }
+  const refund = (sum: number) => edit({ sum })
+
+  it('are also the one that asked, which refuses what it would have refused', async () => {
+    const { op, asked } = sums({ clerk: refund(5_000) })
+    const { outcome, ran } = await callTool(op, { sum: 5 })
+    expect(outcome).toMatchObject({ state: 'denied', reason: 'too much' })
+    expect([asked, ran]).toEqual([[['clerk', { sum: 5 }]], []])
+  })
+
+  it('are also the one that asked, which has others decide on what is theirs', async () => {
+    for (const [decision, state] of [
+      ['approve', 'completed'],
+      ['reject', 'rejected'],
+    ] as const) {
+      const { op, asked } = sums({ clerk: refund(500), boss: { decision } })
+      expect((await callTool(op, { sum: 5 })).outcome.state).toBe(state)
+      expect(asked).toEqual([
+        ['clerk', { sum: 5 }],
+        ['boss', { sum: 500 }],
+      ])
+    }
+    const { op, asked } = sums({ clerk: refund(6) })
+    expect((await callTool(op, { sum: 5 })).ran).toEqual([{ sum: 6 }])
+    expect(asked).toEqual([['clerk', { sum: 5 }]])
   })
 
   it('refuse where they could only have it edited again', async () => {

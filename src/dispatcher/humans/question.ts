@@ -16,11 +16,14 @@ export interface Question extends DecidedPlace {
   readonly namesake: number
 }
 
-/** Deterministic, so that a resumed run finds the answer to its own question and to no other. */
+/** Deterministic, so that a resumed run finds the answer to its own question and to no other, nor to one that others were asked. */
 function requestIdOf(core: OperationCore, callKey: string, question: Question): string {
   const { point } = question
   const where = point === 'beforeToolCall' ? [] : [point]
-  const text = JSON.stringify([core.runKey, core.info.operationId, callKey, ...gateKey(question), ...where])
+  const { approvers = [] } = question.approval
+  const whom = approvers.length === 0 ? [] : [[...approvers].sort()]
+  const about = [callKey, ...gateKey(question), ...where, ...whom]
+  const text = JSON.stringify([core.runKey, core.info.operationId, ...about])
   return `apr_${sha256(text).slice(0, 32)}`
 }
 
