@@ -1,5 +1,6 @@
 import { AsyncLocalStorage } from 'node:async_hooks'
 import type { HookDispatcher, ToolCallDecision, ToolCallInit } from '../../dispatcher/index.ts'
+import { assertCapable } from '../../dispatcher/run/capabilities.ts'
 import { currentPlace } from '../../dispatcher/run/current.ts'
 import type { RunTool } from '../../dispatcher/run/run-tool.ts'
 import { HookspanError } from '../../internal/errors.ts'
@@ -8,10 +9,14 @@ import { asList, asObjects, type Loose } from '../../wire/reading.ts'
 import { currentCalls, type SafeCalls } from '../safe/calls.ts'
 import type { SafeToolCall } from '../safe/tool-call.ts'
 import { ObservedRun } from '../sdk-run/observed-run.ts'
-import { ADAPTER } from './capabilities.ts'
+import { warnOnce } from '../warn-once.ts'
+import { ADAPTER, WITHOUT_HOOKS } from './capabilities.ts'
 import { Lane } from './lane.ts'
 import { namedIn } from './named-in.ts'
 import type { ClaudeOptions, QueryParams } from './sdk.ts'
+
+const LEAVE_BARE_MODE =
+  'Take `CLAUDE_CODE_SIMPLE` from its environment and settings, and `--bare` from its arguments.'
 
 const frames = new AsyncLocalStorage<ClaudeRun>()
 
@@ -70,6 +75,10 @@ export class ClaudeRun {
   readonly servers: ReadonlySet<string>
   /** Ids of the calls that Claude Code has asked about. */
   readonly asked = new Set<string>()
+  /** Whether Claude Code asks hooks: one of ours hears of each prompt before its model is asked. */
+  asksHooks = false
+  /** Nobody decides on its tools, and somebody was to. */
+  isUnguarded = false
   #steps = 0
 
   constructor(dispatcher: HookDispatcher, name: string, { prompt, options = {} }: QueryParams) {
@@ -106,6 +115,20 @@ export class ClaudeRun {
   /** Whether what runs is what somebody decided on, whatever hooks beside ours make of it. */
   get isDecidedOn(): boolean {
     return this.run.run(() => currentPlace()?.core.enforcesAt('beforeToolCall')) ?? false
+  }
+
+  /** The model is about to be asked. @throws HookspanError `NOT_CAPABLE` where its tools would run past gates and mocks. */
+  assertGuarded(): void {
+    const core = this.run.run(() => currentPlace()?.core)
+    if (this.asksHooks || core === undefined) return
+    try {
+      assertCapable(WITHOUT_HOOKS, core.allGates(), core.standIns().length > 0)
+    } catch (cause) {
+      this.isUnguarded = true
+      const why = cause instanceof Error ? cause.message : String(cause)
+      throw new HookspanError('NOT_CAPABLE', `${why} ${LEAVE_BARE_MODE}`, { cause })
+    }
+    warnOnce(`hookspan: Claude Code asks no hooks, so its tools are not told. ${LEAVE_BARE_MODE}`)
   }
 
   within<T>(fn: () => T): T {

@@ -27,6 +27,7 @@ export function withHooks(
   }
   const matchers = Object.entries(ours).map(([name, decide]) => {
     const hook: HookCallback = async (input, ...more) => {
+      run.asksHooks = true
       const output = await decide(input, ...more)
       const isStopped = run.run.isStopped || subAgents.isStopped(asName(input.agent_id))
       return isStopped ? { ...STOPPED, ...output } : output
@@ -40,7 +41,12 @@ export function withHooks(
     const theirs = own[name] ?? []
     return [name, [...(guards ? theirs.map((one) => withoutEdits(run, one)) : theirs), matcher]]
   })
-  return { ...own, ...Object.fromEntries(matchers) }
+  const heard: HookCallback = async () => {
+    run.asksHooks = true
+    return {}
+  }
+  const UserPromptSubmit = [...(own.UserPromptSubmit ?? []), { hooks: [heard] }]
+  return { ...own, UserPromptSubmit, ...Object.fromEntries(matchers) }
 }
 
 /** Gates see the arguments as the model wrote them. What a hook beside ours makes of these would run undecided. */

@@ -123,6 +123,7 @@ class ObservedMessages {
     try {
       const inner = await this.started
       for await (const message of inner) {
+        if (isAsking(message)) this.#assertGuarded(inner)
         await this.#tell(message).catch(() => {})
         if (!this.#isLeft && this.#isForUser(message)) {
           this.#queue.push(message)
@@ -136,6 +137,18 @@ class ObservedMessages {
     } finally {
       this.#unwatch()
       this.#wake()
+    }
+  }
+
+  #assertGuarded(inner: Query): void {
+    try {
+      this.#claude.assertGuarded()
+    } catch (error) {
+      // It goes on with its turn where its input alone ends.
+      const { interrupt, close } = inner as Partial<Closable>
+      interrupt?.call(inner).catch(() => {})
+      close?.call(inner)
+      throw error
     }
   }
 
@@ -216,6 +229,16 @@ class ObservedMessages {
     if (error !== undefined) throw error
     return { done: true, value: undefined }
   }
+}
+
+interface Closable {
+  interrupt(): Promise<unknown>
+  close(): void
+}
+
+/** Its model is asked next, or that of an agent. */
+function isAsking({ type, subtype, status }: Message): boolean {
+  return type === 'system' && (status === 'requesting' || subtype === 'task_started')
 }
 
 /** The tool of the call that waits is not known yet. */

@@ -47,6 +47,7 @@ async function serve(request: Request, extra: unknown, handler: Handler): Promis
   const { params = {} } = request
   const meta = asObject(params._meta) ?? asObject(asObject(extra)?._meta)
   const run = ClaudeRun.current
+  if (run?.isUnguarded) return KIND.refused?.('Nobody could decide on this call.')
   const announced = run?.find(asName(meta?.['claudecode/toolUseId']), params.arguments ?? {})
   if (run === undefined || announced === undefined || announced.served) return handler(request, extra)
   announced.served = true
