@@ -2,9 +2,10 @@ import { Client } from '@modelcontextprotocol/sdk/client/index.js'
 import { InMemoryTaskStore } from '@modelcontextprotocol/sdk/experimental/tasks/stores/in-memory.js'
 import { InMemoryTransport } from '@modelcontextprotocol/sdk/inMemory.js'
 import { McpServer } from '@modelcontextprotocol/sdk/server/mcp.js'
+import { CallToolResultSchema } from '@modelcontextprotocol/sdk/types.js'
 import { HookDispatcher } from 'hookspan'
 import { mutate } from 'hookspan/gates'
-import { observeMcpClient, unobserveMcpClient } from 'hookspan/mcp'
+import { observeMcpClient, observeMcpServer, unobserveMcpClient } from 'hookspan/mcp'
 import { mock, mockTools } from 'hookspan/mock'
 import { toolPolicy } from 'hookspan/policies'
 import { afterEach, describe, expect, it } from 'vitest'
@@ -48,7 +49,7 @@ async function connected() {
   await Promise.all([server.connect(left), client.connect(right)])
   await client.listTools()
   closing.push(() => client.close())
-  return { client, ran }
+  return { client, server, ran }
 }
 
 async function observed() {
@@ -106,6 +107,43 @@ describe('a tool of an MCP server that runs as a task', () => {
     expect(messages).toMatchObject([{ type: 'result', result: { isError: true } }])
     expect(JSON.stringify(messages)).toContain('tool_not_allowed')
     expect(ran).toEqual([])
+  })
+
+  it('is decided on where it is asked for by requestStream(), too, and so is what it gives', async () => {
+    const { client, dispatcher, ran, tree } = await observed()
+    const gate = {
+      id: 'late',
+      point: 'afterToolCall' as const,
+      decide: () => mutate({ content: [{ type: 'text', text: '***' }] }),
+    }
+    dispatcher.use({ name: 'careful', gates: [toolPolicy({ deny: ['lost'] }), gate] })
+    const asked = (name: string) => {
+      const request = { method: 'tools/call' as const, params: { name, arguments: { q: 'a' } } }
+      return client.experimental.tasks.requestStream(request, CallToolResultSchema, { task: {} })
+    }
+    expect((await all(asked('search'))).at(-1)).toMatchObject({ result: { content: [{ text: '***' }] } })
+    expect((await all(asked('lost'))).at(-1)).toMatchObject({ result: { isError: true } })
+    expect(ran).toEqual(['search a'])
+    expect(tree.lines().filter((line) => line.includes('execute_tool'))).toHaveLength(2)
+  })
+
+  it('is a call of an observed server until it is made, as the page says', async () => {
+    const { client, server } = await connected()
+    const dispatcher = new HookDispatcher()
+    const gave: unknown[] = []
+    const look = (result: unknown) => {
+      gave.push(result)
+      return undefined
+    }
+    const late = {
+      id: 'late',
+      point: 'afterToolCall' as const,
+      decide: ({ payload }: { payload: unknown }) => look(payload),
+    }
+    dispatcher.use({ name: 'careful', gates: [late] })
+    observeMcpServer(server, { dispatcher })
+    expect((await all(stream(client))).at(-1)).toMatchObject({ result: { content: [{ text: 'found a' }] } })
+    expect(gave).toMatchObject([{ task: {} }])
   })
 
   it('is asked for with the arguments that a gate made, and a mock stands in for it', async () => {

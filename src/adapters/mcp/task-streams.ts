@@ -1,6 +1,7 @@
 import { HookspanError } from '../../internal/errors.ts'
 import type { Loose } from '../../wire/reading.ts'
 import { replace } from '../replace.ts'
+import type { Request } from './protocol.ts'
 
 /** Asks the server, once it may be asked. */
 export type Send = (params: Loose, options: Loose) => Promise<unknown>
@@ -14,10 +15,12 @@ interface Message {
   readonly error?: unknown
 }
 
-type Stream = (params: unknown, schema: unknown, options: unknown) => AsyncGenerator<Message>
+type Stream<A> = (asked: A, schema: unknown, options: unknown) => AsyncGenerator<Message>
 
 export interface TaskClient {
-  readonly experimental?: { readonly tasks?: { callToolStream?: Stream } }
+  readonly experimental?: {
+    readonly tasks?: { callToolStream?: Stream<unknown>; requestStream?: Stream<Request> }
+  }
   /** What `experimental` makes when it is first asked for. */
   _experimental?: unknown
 }
@@ -26,15 +29,30 @@ export interface TaskClient {
 export function watchTaskStreams(client: TaskClient, call: Call): () => void {
   const isMade = Object.hasOwn(client, '_experimental')
   const { tasks } = client.experimental ?? {}
-  const { callToolStream: own } = tasks ?? {}
+  const { callToolStream: own, requestStream } = tasks ?? {}
   if (tasks === undefined || typeof own !== 'function') return () => {}
-  const undo = replace(tasks, 'callToolStream', (params, schema, options) =>
-    relayed((tell) =>
-      call(params, options, async (given, more) => tell(own.call(tasks, given, schema, more))),
+  const undo = [
+    replace(tasks, 'callToolStream', (params, schema, options) =>
+      relayed((tell) =>
+        call(params, options, async (given, more) => tell(own.call(tasks, given, schema, more))),
+      ),
     ),
-  )
+  ]
+  if (typeof requestStream === 'function') {
+    undo.push(
+      replace(tasks, 'requestStream', (asking, schema, options) =>
+        asking?.method === 'tools/call'
+          ? relayed((tell) =>
+              call(asking.params, options, async (params, more) =>
+                tell(requestStream.call(tasks, { ...asking, params }, schema, more)),
+              ),
+            )
+          : requestStream.call(tasks, asking, schema, options),
+      ),
+    )
+  }
   return () => {
-    undo()
+    for (const one of undo) one()
     if (!isMade) delete client._experimental
   }
 }
