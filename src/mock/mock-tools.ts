@@ -1,4 +1,4 @@
-import type { HookDispatcher, Plugin, StandInAnswer, StandInCall } from '../dispatcher/index.ts'
+import type { HookDispatcher, Plugin, StandIn, StandInAnswer, StandInCall } from '../dispatcher/index.ts'
 import { assertDispatcher } from '../dispatcher/is-dispatcher.ts'
 import type { HookEvent, ToolMock } from '../hooks/index.ts'
 import { delay, isThenable } from '../internal/async.ts'
@@ -19,6 +19,7 @@ import { type ActiveRule, RuleSet } from './rules/rule-set.ts'
 import { isSubAgent } from './sub-agent.ts'
 import { ToolCatalog } from './tool-catalog.ts'
 import { assertNoSlipOf, assertNoToolSlip } from './trajectory/misspelt.ts'
+import { UnaskedCalls } from './unasked-calls.ts'
 import { rulesForMadeUp, unusedRules } from './unused-rules.ts'
 
 let nextId = 0
@@ -52,6 +53,7 @@ export class MockTools implements Disposable {
   readonly #catalog: ToolCatalog
   readonly #failures = new Failures()
   readonly #calls: MockToolsCall[] = []
+  readonly #unasked: UnaskedCalls
   readonly #warned = new Set<string>()
   readonly #layers: Layers
   readonly #leave: () => void
@@ -73,6 +75,7 @@ export class MockTools implements Disposable {
     this.#options = options
     this.#onUnmocked = onUnmocked
     this.#catalog = new ToolCatalog(options.tools)
+    this.#unasked = new UnaskedCalls(this.#rules, this.#catalog, options)
     const layer: RulesLayer = {
       appliesTo(operation) {
         const applies: unknown = options.appliesTo?.(operation)
@@ -82,9 +85,14 @@ export class MockTools implements Disposable {
       hasRule: (call) => this.#hasRule(call),
       answer: (call) => this.#answer(call),
     }
+    const standIn: StandIn = (call) => this.#layers.askRules(call, layer)
+    standIn.unasked = (call, error) => {
+      const failure = layer.appliesTo(call.operation) ? this.#unasked.note(call, error) : undefined
+      if (failure !== undefined) this.#failures.add(failure)
+    }
     const plugin: Plugin = {
       name: `mocks:${nextId}`,
-      standIn: (call) => this.#layers.askRules(call, layer),
+      standIn,
       standsInFor: () => this.#rules.all.map(({ definition }) => definition.address.tool),
       hooks: [
         {
@@ -174,10 +182,9 @@ export class MockTools implements Disposable {
 
   #wrongRules() {
     const rules = this.#rules.all
-    return [
-      ...rulesForMadeUp(rules, this.#calls, this.#catalog),
-      ...unusedRules(rules, this.#calls, this.#catalog.names),
-    ]
+    const forMadeUp = rulesForMadeUp(rules, [...this.#calls, ...this.#unasked.all], this.#catalog)
+    const others = rules.filter((rule) => forMadeUp.every((wrong) => wrong.rule !== rule))
+    return [...forMadeUp, ...unusedRules(others, this.#calls, this.#unasked.all, this.#catalog.names)]
   }
 
   /** Takes the mocks out without a check. */

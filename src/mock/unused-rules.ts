@@ -2,18 +2,10 @@ import { HookspanError } from '../internal/errors.ts'
 import { nearestName } from '../internal/nearest-name.ts'
 import type { MockToolsCall } from './mock-tools-types.ts'
 import { isForTool } from './rules/address.ts'
-import type { Answer } from './rules/answer.ts'
 import { describeCall } from './rules/explain.ts'
 import type { ActiveRule } from './rules/rule-set.ts'
 import type { ToolCatalog } from './tool-catalog.ts'
-
-const FAILED_OR_LIVE: ReadonlySet<string | undefined> = new Set<Answer['kind']>([
-  'failure',
-  'error',
-  'timeout',
-  'hang',
-  'live',
-])
+import { saysResult, type UnaskedCall } from './unasked-calls.ts'
 
 interface WrongRule {
   readonly rule: ActiveRule
@@ -23,12 +15,12 @@ interface WrongRule {
 /** Rules that say what a tool gave that its agent does not have: outside of the test the call would have failed, as some say it did. */
 export function rulesForMadeUp(
   rules: readonly ActiveRule[],
-  calls: readonly MockToolsCall[],
+  calls: readonly (MockToolsCall | UnaskedCall)[],
   catalog: ToolCatalog,
 ): WrongRule[] {
   const madeUp = calls.filter((call) => catalog.isMadeUp(call))
   return rules.flatMap((rule) => {
-    if (FAILED_OR_LIVE.has(rule.definition.answer?.kind)) return []
+    if (!saysResult(rule)) return []
     const call = madeUp.find((one) => one.rule === String(rule))
     return call === undefined
       ? []
@@ -40,6 +32,7 @@ export function rulesForMadeUp(
 export function unusedRules(
   rules: readonly ActiveRule[],
   calls: readonly MockToolsCall[],
+  unasked: readonly UnaskedCall[],
   offered: ReadonlySet<string>,
 ): WrongRule[] {
   // Tools that were called are no list of those there are: only a declaration or a model's request is one.
@@ -48,7 +41,7 @@ export function unusedRules(
   return rules.flatMap((rule) => {
     const unknown = rule.used === 0 && listed && !isKnown(rule, known)
     if (unknown) return [{ rule, failure: unknownTool(rule, known) }]
-    return rule.missing > 0 ? [{ rule, failure: unusedRule(rule, calls) }] : []
+    return rule.missing > 0 ? [{ rule, failure: unusedRule(rule, calls, unasked) }] : []
   })
 }
 
@@ -64,20 +57,27 @@ function isKnown({ definition }: ActiveRule, known: ReadonlySet<string>): boolea
 }
 
 /** A rule that answered fewer calls than it should. */
-function unusedRule(rule: ActiveRule, calls: readonly MockToolsCall[]): HookspanError {
+function unusedRule(
+  rule: ActiveRule,
+  calls: readonly MockToolsCall[],
+  unasked: readonly UnaskedCall[],
+): HookspanError {
   const wanted = Number.isFinite(rule.limit) ? rule.limit : 'at least 1'
-  const others = calls.filter(({ apiName, identifier }) =>
-    isForTool(rule.definition.address, { apiName, identifier }),
-  )
+  const isFor = (call: UnaskedCall | MockToolsCall) => isForTool(rule.definition.address, call)
   const close = nearestName(rule.definition.address.tool, new Set(calls.map(({ apiName }) => apiName)))
   const never = `\n  The tool was never called.${close === undefined ? '' : ` Did you mean "${close}"?`}`
-  const seen = others.map(
-    (call) => `\n  called   ${describeCall(call)}, answered by ${call.rule ?? call.answeredBy}`,
-  )
+  const seen = [
+    ...calls
+      .filter(isFor)
+      .map((call) => `${describeCall(call)}, answered by ${call.rule ?? call.answeredBy}`),
+    ...unasked
+      .filter(isFor)
+      .map((call) => `${describeCall(call)}, failed before a mock was asked: ${call.why}`),
+  ].map((line) => `\n  called   ${line}`)
   return new HookspanError(
     'MOCK_UNUSED',
     `A mock was not used: ${rule} answered ${rule.used} calls, expected ${wanted}.${
-      others.length === 0 ? never : seen.slice(0, 5).join('')
+      seen.length === 0 ? never : seen.slice(0, 5).join('')
     }\nRemove it, or mark it with .optional().`,
   )
 }
@@ -91,10 +91,14 @@ function unknownTool(rule: ActiveRule, known: ReadonlySet<string>): HookspanErro
   )
 }
 
-function answeredMadeUp(rule: ActiveRule, call: MockToolsCall, known: ReadonlySet<string>): HookspanError {
+function answeredMadeUp(
+  rule: ActiveRule,
+  call: MockToolsCall | UnaskedCall,
+  known: ReadonlySet<string>,
+): HookspanError {
   return new HookspanError(
     'MOCK_UNKNOWN_TOOL',
-    `A mock answered a call of tool "${call.apiName}", which its agent does not have: ${rule}.\n  called   ${describeCall(call)}\n` +
+    `A mock ${'why' in call ? 'is for' : 'answered'} a call of tool "${call.apiName}", which its agent does not have: ${rule}.\n  called   ${describeCall(call)}\n` +
       toolsBut(call.apiName, known),
   )
 }

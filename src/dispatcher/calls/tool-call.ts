@@ -11,7 +11,7 @@ import { assertToolMayRun } from '../run/live-calls.ts'
 import type { CallSite, OperationCore } from '../run/operation-core.ts'
 import { invalidCall } from '../run/operation-init.ts'
 import { admission } from './admission.ts'
-import { askPlugged } from './ask-plugged.ts'
+import { askPlugged, tellPlugged } from './ask-plugged.ts'
 import { readToolResult } from './read-generator.ts'
 import { CallRefused, RunSuspended, refusalBy } from './suspended.ts'
 import { ToolCallBracket, UNMOCKABLE } from './tool-call-bracket.ts'
@@ -122,8 +122,10 @@ export class ToolCallRun<A, R> extends ToolCallBracket<A, R> {
       return this.#real(fn, this.#settler())
     }
     if (this.init.failed !== undefined) {
+      const { error } = this.init.failed
       await this.announce('The call failed before.')
-      return erroredEnding<R>(toolCallId, this.init.failed.error, false)
+      tellPlugged(this.core, this.site, this.call, this.init, error)
+      return erroredEnding<R>(toolCallId, error, false)
     }
     const asked = await this.#decided()
     const decided = asked?.kind === 'skip' && this.init.mockable === false ? UNMOCKABLE : asked

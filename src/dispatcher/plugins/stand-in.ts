@@ -31,7 +31,11 @@ export interface StandInAnswer {
  * Answers tool calls in the tools' place, after the gates and the `beforeToolCall` hooks. `undefined` lets the call
  * pass. A stand-in that throws fails the call with that error: the real tool is never touched instead.
  */
-export type StandIn = (call: StandInCall) => StandInAnswer | undefined | Promise<StandInAnswer | undefined>
+export interface StandIn {
+  (call: StandInCall): StandInAnswer | undefined | Promise<StandInAnswer | undefined>
+  /** Told of a call that the runtime itself has failed before anybody was asked. */
+  unasked?(call: StandInCall, error: unknown): void
+}
 
 /** For runtimes that dispatch events by hand: what a stand-in answers, its refusal being an error of the tool. */
 export async function askStandIns(
