@@ -1,10 +1,17 @@
 import { AsyncLocalStorage } from 'node:async_hooks'
 import type { Approver } from '../gates/index.ts'
-import { MAX_TIMER_MS, unref } from '../internal/async.ts'
+import { MAX_TIMER_MS, timeoutSignal, unref, untilAborted } from '../internal/async.ts'
 import { errorMessage } from '../internal/errors.ts'
+import { LONGEST_LOOK_MS } from './drive.ts'
 
 /** Tells an engine that a request of a run was answered. */
 export type TellAnswer = (operationId: string, requestId: string) => Promise<void>
+
+/** Requests that are asked about at once. */
+const AT_ONCE = 32
+const PATIENCE_MS = 10_000
+/** For as long who looks on waits for an engine to be told, so that what is answered at once is not all told at once. */
+const TELLING_MS = 500
 
 /**
  * Tells an engine of answers that came by any channel, as long as this process lives. A suspended run is in no process; one whose
@@ -51,19 +58,49 @@ export class AnswerWatch {
   }
 
   async #look(): Promise<void> {
-    for (const [id, operationId] of [...this.#waiting]) {
-      try {
-        if (!(await this.#approver.closed?.(id))) continue
-        await this.#tell(operationId, id)
-        this.#waiting.delete(id)
-      } catch (error) {
-        // Told again at the next look; the run looks by itself, too.
-        if (!this.#warned)
-          console.warn(`hookspan: an engine could not be told of an answer: ${errorMessage(error)}`)
-        this.#warned = true
-      }
+    const all = [...this.#waiting].values()
+    const next = async () => {
+      for (const [id, operationId] of all) await this.#lookAt(id, operationId)
     }
+    await Promise.all(Array.from({ length: AT_ONCE }, next))
     this.#watching = this.#waiting.size > 0
     if (this.#watching) this.#later()
   }
+
+  async #lookAt(id: string, operationId: string): Promise<void> {
+    try {
+      if (!(await atMost(PATIENCE_MS, async () => this.#approver.closed?.(id)))) return
+    } catch (error) {
+      return this.#warn(error)
+    }
+    this.#waiting.delete(id)
+    await Promise.race([this.#told(id, operationId), pause(TELLING_MS)])
+  }
+
+  /** Once, or after a time that is longer each time, until the run has looked by itself. */
+  async #told(id: string, operationId: string): Promise<void> {
+    for (let waitMs = this.#everyMs; ; waitMs *= 2) {
+      try {
+        return await atMost(PATIENCE_MS, () => this.#tell(operationId, id))
+      } catch (error) {
+        this.#warn(error)
+      }
+      if (waitMs > LONGEST_LOOK_MS) return
+      await pause(waitMs)
+    }
+  }
+
+  #warn(error: unknown): void {
+    if (!this.#warned)
+      console.warn(`hookspan: an engine could not be told of an answer: ${errorMessage(error)}`)
+    this.#warned = true
+  }
+}
+
+function atMost<T>(ms: number, work: () => Promise<T>): Promise<T> {
+  return untilAborted(work(), timeoutSignal(ms))
+}
+
+function pause(ms: number): Promise<void> {
+  return new Promise((resolve) => unref(setTimeout(resolve, ms)))
 }

@@ -53,7 +53,7 @@ export function keptIn<R>(journal: readonly JournalEntry[]): R[] {
 }
 
 const FIRST_LOOK_MS = 2_000
-const LONGEST_LOOK_MS = 600_000
+export const LONGEST_LOOK_MS = 600_000
 
 /**
  * A run as an engine replays it: this function does nothing by itself, so that it comes by the same calls each time.
