@@ -1,3 +1,4 @@
+import { execFileSync } from 'node:child_process'
 import { once } from 'node:events'
 import {
   appendFileSync,
@@ -8,7 +9,9 @@ import {
   openSync,
   readdirSync,
   readFileSync,
+  renameSync,
   rmSync,
+  symlinkSync,
   writeFileSync,
   writeSync,
 } from 'node:fs'
@@ -24,7 +27,7 @@ import {
   startTracing,
   type Tracing,
 } from 'hookspan/tracing'
-import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
 import { readRecords, type StoredRecord } from '../../src/tracing/export/spool/read-records.ts'
 import { END_BYTES } from '../../src/tracing/export/spool/records.ts'
 import { startCollector } from '../support/collector.ts'
@@ -289,6 +292,23 @@ describe('spoolDir', () => {
     rmSync(join(left, '1.newer'))
     start()
     await collector.until(() => collector.spans.length === 3)
+  })
+
+  it('waits for no pipe in the folder, and follows no link out of it', async () => {
+    const elsewhere = mkdtempSync(join(tmpdir(), 'hookspan-elsewhere-'))
+    renameSync(await leaveBehind('elsewhere'), join(elsewhere, 'left'))
+    execFileSync('mkfifo', [join(await leaveBehind('piped'), '9.spans')])
+    symlinkSync(join(elsewhere, 'left'), join(folder, 'm0aaaaaa-001122334455'))
+    const before = readdirSync(join(elsewhere, 'left'))
+
+    const { tracing, dispatcher } = start()
+    await runAgent(dispatcher, 'now')
+    await vi.waitFor(() => expect(troubles.join()).toContain('9.spans is no file'))
+    await tracing.shutdown()
+
+    expect(roots().sort()).toEqual(['invoke_agent now', 'invoke_agent piped'])
+    expect(readdirSync(join(elsewhere, 'left'))).toEqual(before)
+    rmSync(elsewhere, { recursive: true })
   })
 
   it('delivers spans whose resource the disk changed', async () => {

@@ -189,11 +189,14 @@ export class Leftover {
   }
 }
 
-/** What another version keeps there would be lost with the folder. */
+/** What another version keeps there would be lost with the folder; and who opens a pipe waits until somebody else does. */
 function assertOurs(folder: string): void {
-  const other = readdirSync(folder).find((name) => !isOfLog(name) && !isOfLock(name) && name !== ACKED)
-  if (other !== undefined)
-    throw new Error(
-      `this version of hookspan does not know "${other}" in it. The one that wrote it delivers it.`,
-    )
+  for (const entry of readdirSync(folder, { withFileTypes: true })) {
+    const { name } = entry
+    if (name === ACKED && !entry.isFile()) throw new Error(`"${name}" in it is no file`)
+    if (!isOfLog(name) && !isOfLock(name) && name !== ACKED)
+      throw new Error(
+        `this version of hookspan does not know "${name}" in it. The one that wrote it delivers it.`,
+      )
+  }
 }

@@ -116,8 +116,10 @@ export class Leftovers {
 
   #names(): string[] {
     try {
-      return readdirSync(this.#options.folder)
-        .filter((name) => OWN_NAME.test(name))
+      // A link would lead to a folder of somebody else, which is emptied once it is delivered.
+      return readdirSync(this.#options.folder, { withFileTypes: true })
+        .filter((entry) => OWN_NAME.test(entry.name) && entry.isDirectory())
+        .map(({ name }) => name)
         .sort()
     } catch {
       return []

@@ -1,4 +1,4 @@
-import { closeSync, fstatSync, openSync, readSync } from 'node:fs'
+import { closeSync, constants, fstatSync, openSync, readSync } from 'node:fs'
 import { END_BYTES, FRAME_BYTES, type Frame, frameAt, isEnd, nextMark } from './records.ts'
 
 export interface StoredRecord extends Partial<Frame> {
@@ -25,9 +25,12 @@ export function* readRecords(
   from = 0,
   upTo = Number.POSITIVE_INFINITY,
 ): Generator<StoredRecord> {
-  const fd = openSync(path, 'r')
+  // A pipe would be waited for until somebody writes to it.
+  const fd = openSync(path, constants.O_RDONLY | (constants.O_NONBLOCK ?? 0))
   try {
-    const until = Math.min(upTo, fstatSync(fd).size)
+    const stats = fstatSync(fd)
+    if (!stats.isFile()) throw new Error(`${path} is no file`)
+    const until = Math.min(upTo, stats.size)
     const file = new Window(fd, until)
     for (let at = from, end = from; at < until; at = end) {
       const record = file.recordAt(at)

@@ -29,15 +29,13 @@ export class SetAside {
   add(why: string, record: string): void {
     this.#count++
     try {
-      if (sizeOf(this.path) > MAX_BYTES) return
+      const there = statSync(this.path, { throwIfNoEntry: false })
+      // Whoever opens a pipe waits until somebody reads.
+      if (there !== undefined && (!there.isFile() || there.size > MAX_BYTES)) return
       const line = JSON.stringify({ at: new Date().toISOString(), why, record })
       appendFileSync(this.path, `${line}\n`, { mode: 0o600 })
     } catch {
       // Counted; there is no room to keep it.
     }
   }
-}
-
-function sizeOf(path: string): number {
-  return statSync(path, { throwIfNoEntry: false })?.size ?? 0
 }
