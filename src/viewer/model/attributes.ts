@@ -33,7 +33,13 @@ export const NAMES = {
   openInferenceKind: shown('openinference.span.kind'),
   traceloopKind: shown('traceloop.span.kind'),
   aiOperation: shown('ai.operationId'),
-  agentName: shown('gen_ai.agent.name', 'agent.name', 'ai.telemetry.functionId', 'traceloop.entity.name'),
+  agentName: shown(
+    'gen_ai.agent.name',
+    'gen_ai.workflow.name',
+    'agent.name',
+    'ai.telemetry.functionId',
+    'traceloop.entity.name',
+  ),
   conversationId: shown(
     'gen_ai.conversation.id',
     'session.id',
@@ -49,9 +55,12 @@ export const NAMES = {
     'gen_ai.tool.call.arguments',
     'ai.toolCall.args',
     'gen_ai.tool.args',
-    'tool.parameters',
     'traceloop.entity.input',
     'input.value',
+    // Of OpenInference the tool's schema today, and its arguments in older traces, which have no other.
+    'tool.parameters',
+    'tool_arguments',
+    'gen_ai.prompt',
   ),
   toolResult: shown(
     'gen_ai.tool.call.result',
@@ -60,6 +69,8 @@ export const NAMES = {
     'gen_ai.output',
     'traceloop.entity.output',
     'output.value',
+    'tool_response',
+    'gen_ai.completion',
   ),
   toolOutcome: shown('hookspan.tool.outcome'),
   toolMocked: shown('hookspan.tool.mocked'),
@@ -103,14 +114,15 @@ export const NAMES = {
     'ai.usage.reasoningTokens',
     'llm.token_count.completion_details.reasoning',
   ),
-  provider: shown('gen_ai.provider.name', 'gen_ai.system', 'llm.provider', 'ai.model.provider'),
+  provider: shown('gen_ai.provider.name', 'gen_ai.system', 'llm.provider', 'llm.system', 'ai.model.provider'),
   cacheCreationTokens: shown(
+    'gen_ai.usage.cache_write.input_tokens',
     'gen_ai.usage.cache_creation.input_tokens',
     'gen_ai.usage.cache_creation_input_tokens',
     'llm.token_count.prompt_details.cache_write',
   ),
   mockSource: shown('hookspan.mock.source'),
-  costUsd: shown('hookspan.cost_usd', 'gen_ai.usage.cost', 'llm.cost.total'),
+  costUsd: shown('hookspan.cost_usd', 'gen_ai.usage.cost', 'llm.cost.total', 'operation.cost'),
   /** Ours is there only where somebody knew the price; others write 0 also where nobody did. */
   knownCostUsd: shown('hookspan.cost_usd'),
   /** Summed when no total is given. */
@@ -126,10 +138,17 @@ export const NAMES = {
     'gen_ai.response.finish_reasons',
     'gen_ai.response.finish_reason',
     'ai.response.finishReason',
+    'llm.finish_reason',
   ),
   systemInstructions: named('gen_ai.system_instructions'),
   toolDefinitions: named('gen_ai.tool.definitions', 'ai.prompt.tools', 'gen_ai.request.tools'),
-  anyInput: named('input.value', 'traceloop.entity.input', 'ai.prompt', 'gen_ai.input'),
+  anyInput: named(
+    'input.value',
+    'traceloop.entity.input',
+    'ai.prompt',
+    'gen_ai.input',
+    'pydantic_ai.all_messages',
+  ),
   anyOutput: named(
     'genai.output',
     'gen_ai.output',
@@ -137,7 +156,10 @@ export const NAMES = {
     'traceloop.entity.output',
     'ai.response.text',
     'ai.response.object',
+    'final_result',
   ),
+  /** Messages as a list of the events that they were before they became attributes. */
+  messageEvents: named('events'),
   aiText: named('ai.response.text', 'ai.response.object'),
   aiReasoning: named('ai.response.reasoning'),
   aiToolCalls: named('ai.response.toolCalls'),
@@ -157,6 +179,7 @@ export const NAMES = {
   gateReason: shown('hookspan.gate.reason'),
   gateDurationMs: shown('hookspan.gate.duration_ms'),
   errorType: shown('error.type', 'exception.type'),
+  exceptionMessage: named('exception.message'),
   serviceName: named('service.name'),
   processId: named('process.pid'),
   hostName: named('host.name'),
@@ -164,6 +187,8 @@ export const NAMES = {
 
 /** The span event in which an in-process gate records its decision. */
 export const GATE_EVENT = 'hookspan.gate'
+/** The span event with what was thrown. */
+export const EXCEPTION_EVENT = 'exception'
 /** The span event with what the user said after the last call of the model. */
 export const USER_MESSAGE_EVENT = 'hookspan.user_message'
 /** The value of `hookspan.span.state` that marks a start snapshot. */

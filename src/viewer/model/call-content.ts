@@ -70,7 +70,7 @@ function inputMessages(attributes: Attributes, events: readonly SpanEvent[]): Me
   if (numbered.length > 0) return numbered
   const given = read(attributes, NAMES.inputMessages)
   if (given !== undefined) return messagesOf(given, 'user')
-  const told = eventMessages(events, false)
+  const told = eventMessages(withTold(attributes, events), false)
   if (told.length > 0) return told
   const any = read(attributes, NAMES.anyInput)
   return any === undefined ? [] : messagesOf(any, 'user')
@@ -83,7 +83,7 @@ function outputMessages(attributes: Attributes, events: readonly SpanEvent[]): M
   if (numbered.length > 0 && numbered.some((message) => message.parts.length > 0)) return numbered
   const ai = aiSdkOutput(attributes)
   if (ai) return [ai]
-  const told = eventMessages(events, true)
+  const told = eventMessages(withTold(attributes, events), true)
   if (told.length > 0) return told
   const any = read(attributes, NAMES.anyOutput)
   return any === undefined ? [] : messagesOf(any, 'assistant')
@@ -143,9 +143,11 @@ function setPath(message: Json, path: string, value: AttributeValue): void {
     else if (call[2]!.endsWith('arguments')) entry.arguments = value
     return
   }
-  const piece = /^contents\.(\d{1,3})\.message_content\.(type|text)$/.exec(path)
-  if (piece) entryOf(message, 'content', Number(piece[1]))[piece[2]!] = value
-  else if (path === 'content' || path === 'role' || path === 'tool_call_id') message[path] = value
+  const piece = /^contents\.(\d{1,3})\.message_content\.(type|text|image\.image\.url)$/.exec(path)
+  if (piece) {
+    const key = piece[2] === 'type' || piece[2] === 'text' ? piece[2] : 'image_url'
+    entryOf(message, 'content', Number(piece[1]))[key] = value
+  } else if (path === 'content' || path === 'role' || path === 'tool_call_id') message[path] = value
 }
 
 /** The object at `index` of the list at `key`; both are made when they are not there. */
@@ -168,6 +170,14 @@ const EVENT_ROLES: Record<string, string> = {
 }
 const OUTPUT_EVENTS = new Set(['gen_ai.choice', 'gen_ai.content.completion'])
 
+/** With the events that are in an attribute instead. */
+function withTold(attributes: Attributes, events: readonly SpanEvent[]): readonly SpanEvent[] {
+  const told = parse(read(attributes, NAMES.messageEvents) ?? null)
+  if (!Array.isArray(told)) return events
+  const list = told.filter((one) => isObject(one) && typeof one['event.name'] === 'string') as Json[]
+  return events.concat(list.map((one) => ({ name: one['event.name'] as string, timeUs: 0, attributes: one })))
+}
+
 /** Before messages became attributes, each was an event. */
 function eventMessages(events: readonly SpanEvent[], output: boolean): Message[] {
   return events
@@ -178,6 +188,7 @@ function eventMessages(events: readonly SpanEvent[], output: boolean): Message[]
       const source = isObject(body) ? body : event.attributes
       const message = parse(source.message ?? null)
       if (isObject(message)) return messageOf(message, role)
+      if (Array.isArray(message)) return [{ role, parts: partsOf(message) }]
       const given = source['gen_ai.prompt'] ?? source['gen_ai.completion']
       if (given !== undefined) return messagesOf(given, role)
       return messageOf(
@@ -218,7 +229,19 @@ export function toolCallFacts(span: SpanRecord): {
         readText(span.attributes, NAMES.errorType)
       : ''
   const told = parse(result)
-  return { args: parse(args ?? null), result: isOurs(span) ? unwrapped(told) : told, error }
+  return { args: given(parse(args ?? null)), result: isOurs(span) ? unwrapped(told) : gave(told), error }
+}
+
+/** The arguments alone, of all that LangChain tells when a tool begins. */
+function given(told: AttributeValue): AttributeValue {
+  return isObject(told) && typeof told.input_str === 'string' ? parse(told.inputs ?? told.input_str) : told
+}
+
+/** The content alone, of the message that LangChain makes of what a tool gave. */
+function gave(told: AttributeValue): AttributeValue {
+  const message = isObject(told) ? told.output : undefined
+  if (!isObject(message) || message.lc !== 1 || !isObject(message.kwargs)) return told
+  return parse(message.kwargs.content)
 }
 
 /** Our tracing says of each call how it came out; nobody else does. */

@@ -2,6 +2,7 @@
 import {
   type AttributeSource,
   DIED,
+  EXCEPTION_EVENT,
   GATE_EVENT,
   NAMES,
   readAmount,
@@ -146,7 +147,10 @@ function labelOf(category: SpanCategory, name: string, attributes: AttributeSour
     case 'tool':
       return readText(attributes, NAMES.toolName) || name.replace(/^execute_tool /, '')
     case 'agent':
-      return readText(attributes, NAMES.agentName) || name.replace(/^(invoke|create)_agent /, '')
+      return (
+        readText(attributes, NAMES.agentName) ||
+        name.replace(/^(?:(?:invoke|create)_agent|invoke_workflow) /, '')
+      )
     case 'gate':
       return readText(attributes, NAMES.gateId) || name.replace(/^gate /, '')
     case 'step':
@@ -156,13 +160,20 @@ function labelOf(category: SpanCategory, name: string, attributes: AttributeSour
   }
 }
 
+/** An SDK's own name, written for the provider whatever that is: the price goes by the model's name alone. */
+const NO_PROVIDERS: ReadonlySet<string> = new Set(['strands-agents'])
+
 /** What was mocked or replayed cost nothing, and so did what is known to be free. */
 function unpricedOf(attributes: AttributeSource): UnpricedCall | undefined {
   if (readText(attributes, NAMES.mockSource)) return undefined
   if (readAmount(attributes, NAMES.knownCostUsd) !== undefined) return undefined
   const model = readText(attributes, NAMES.responseModel) || readText(attributes, NAMES.requestModel)
   const provider = readText(attributes, NAMES.provider)
-  return { provider, model, cacheCreationTokens: readNumber(attributes, NAMES.cacheCreationTokens) ?? 0 }
+  return {
+    provider: NO_PROVIDERS.has(provider) ? '' : provider,
+    model,
+    cacheCreationTokens: readNumber(attributes, NAMES.cacheCreationTokens) ?? 0,
+  }
 }
 
 function costOf(attributes: AttributeSource): number {
@@ -208,7 +219,8 @@ function detailOf(
       reason: oneLine(readText(attributes, NAMES.humanReason), REASON_CHARS) || undefined,
     }
   }
-  if (status.code === 2) detail.errorText = errorTextOf(category, attributes, status.message)
+  if (status.code === 2)
+    detail.errorText = errorTextOf(category, attributes, status.message || thrown(events))
   return Object.keys(detail).length > 0 ? detail : undefined
 }
 
@@ -216,9 +228,17 @@ function detailOf(
 const TOLD_BY_RESULT = 'the tool reported a failure'
 
 function errorTextOf(category: SpanCategory, attributes: AttributeSource, message: string): string {
-  const isTold = message !== '' && message !== TOLD_BY_RESULT
+  const type = readText(attributes, NAMES.errorType)
+  // Some say no more than which kind of error it was.
+  const isTold = message !== '' && message !== TOLD_BY_RESULT && message !== type
   const result = category === 'tool' && !isTold ? said(readText(attributes, NAMES.toolResult)) : ''
-  return oneLine(result || message || readText(attributes, NAMES.errorType))
+  return oneLine(result || message || type)
+}
+
+/** What a status that says nothing leaves to the event. */
+function thrown(events: readonly SpanEvent[]): string {
+  const event = events.findLast(({ name }) => name === EXCEPTION_EVENT)
+  return event === undefined ? '' : readText(event.attributes, NAMES.exceptionMessage)
 }
 
 /** The words of a result of which perhaps only the beginning is here: a text, or the first text of an object. */

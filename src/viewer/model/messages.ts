@@ -44,6 +44,8 @@ export function messagesOf(value: AttributeValue, role: string): Message[] {
     if (isObject(parsed.kwargs) && Array.isArray(parsed.kwargs.messages))
       return messagesOf(parsed.kwargs.messages, role)
     if (parsed.prompt !== undefined) return messagesOf(parsed.prompt, role)
+    if (Array.isArray(parsed.generations))
+      return parsed.generations.flat().flatMap((one) => messageOf((one as Json)?.message ?? one, role))
     if (Array.isArray(parsed.choices))
       return parsed.choices.flatMap((choice) => messageOf((choice as Json)?.message ?? choice, role))
     return messageOf(parsed, role)
@@ -51,9 +53,10 @@ export function messagesOf(value: AttributeValue, role: string): Message[] {
   return [{ role, parts: partsOf(parsed) }]
 }
 
-export function messageOf(item: AttributeValue, role: string): Message[] {
-  if (!isObject(item)) return item === null ? [] : [{ role, parts: partsOf(item) }]
-  const own = typeof item.role === 'string' ? item.role : role
+export function messageOf(given: AttributeValue, role: string): Message[] {
+  if (!isObject(given)) return given === null ? [] : [{ role, parts: partsOf(given) }]
+  const item = unserialized(given)
+  const own = roleOf(item) ?? role
   if (Array.isArray(item.parts)) return [{ role: own, parts: item.parts.map(partOf) }]
   let parts: MessagePart[] = []
   const reasoning = item.reasoning_content ?? item.reasoning
@@ -67,6 +70,24 @@ export function messageOf(item: AttributeValue, role: string): Message[] {
   if (parts.length === 0 && item.content === undefined && typeof item.role !== 'string')
     parts.push({ type: 'unknown', value: item })
   return [{ role: own === 'tool-call' || own === 'tool_call' ? 'assistant' : own, parts }]
+}
+
+/** What LangChain serializes carries its fields in `kwargs`. */
+function unserialized(item: Json): Json {
+  return item.lc === 1 && isObject(item.kwargs) ? item.kwargs : item
+}
+
+const LANGCHAIN_ROLES: Readonly<Record<string, string>> = {
+  human: 'user',
+  ai: 'assistant',
+  AIMessageChunk: 'assistant',
+  system: 'system',
+  tool: 'tool',
+}
+
+function roleOf({ role, type }: Json): string | undefined {
+  if (typeof role === 'string') return role
+  return typeof type === 'string' && Object.hasOwn(LANGCHAIN_ROLES, type) ? LANGCHAIN_ROLES[type] : undefined
 }
 
 export function partsOf(content: AttributeValue): MessagePart[] {
@@ -103,6 +124,7 @@ function partOf(part: AttributeValue): MessagePart {
     case 'blob':
     case 'uri':
     case 'file':
+    case 'binary':
     case 'image':
     case 'image_url':
     case 'input_image':
@@ -110,10 +132,41 @@ function partOf(part: AttributeValue): MessagePart {
       return mediaOf(part)
     default:
       if (typeof part.text === 'string') return { type: 'text', text: part.text }
-      return part.inlineData === undefined && part.inline_data === undefined
-        ? { type: 'unknown', value: part }
-        : mediaOf({ type: 'image', ...part })
+      return blockOf(part) ?? unknownOf(part)
   }
+}
+
+/** Of Bedrock's Converse, where the key says what a block is; Strands writes the key as the type as well. */
+function blockOf(part: Json): MessagePart | undefined {
+  const kind = typeof part.type === 'string' ? part.type : Object.keys(part)[0]
+  const block = part.type === undefined ? part[kind ?? ''] : part.content
+  if (!isObject(block)) return undefined
+  switch (kind) {
+    case 'reasoningContent':
+      return {
+        type: 'reasoning',
+        text: textOf(isObject(block.reasoningText) ? block.reasoningText.text : block.text),
+      }
+    case 'toolUse':
+      return {
+        type: 'tool_call',
+        id: textOf(block.toolUseId),
+        name: textOf(block.name),
+        arguments: block.input ?? null,
+      }
+    case 'toolResult':
+      return { type: 'tool_result', id: textOf(block.toolUseId), result: block.content ?? null }
+    case 'image':
+      return mediaOf({ type: 'image', ...block })
+    default:
+      return undefined
+  }
+}
+
+function unknownOf(part: Json): MessagePart {
+  return part.inlineData === undefined && part.inline_data === undefined
+    ? { type: 'unknown', value: part }
+    : mediaOf({ type: 'image', ...part })
 }
 
 function mediaOf(part: Json): MessagePart {

@@ -1,15 +1,15 @@
 /** A run's line in the list, from its rows. */
 
-import { NAMES, read } from './attributes.ts'
+import { modelCall } from './call-content.ts'
 import { oneLine } from './digest.ts'
 import { finish, type InTurns } from './in-turns.ts'
-import { messagesOf, messageText } from './messages.ts'
+import { messageText } from './messages.ts'
 import { asksAndEnds, PARKED } from './parked.ts'
 import { type RunUse, usesOf } from './run-uses.ts'
 import type { AskedInRun, RunStatus, RunSummary, SpanRecord, SpanRow } from './span.ts'
 import { flatten, growingTree, TRACE_ROOT, type TreeNode } from './tree.ts'
 import { eachCallOnce } from './tree-parts.ts'
-import { failuresIn } from './why.ts'
+import { failedAtItsEnd, failuresIn } from './why.ts'
 
 export interface SummaryInput {
   traceId: string
@@ -61,7 +61,8 @@ export function* summing({
   const reason = lastReason(agents, reasonOf)
   // Most have none, and to find that out is not to walk through them.
   const errors = root && rows.some((row) => row.error) ? failuresIn(root).length : 0
-  const status = asked?.open ? 'waiting' : statusOf(nodes, { reason, errors, isFresh })
+  const isOver = errors > 0 && reason === '' && failedAtItsEnd(root!)
+  const status = asked?.open ? 'waiting' : statusOf(nodes, { reason, errors, isOver, isFresh })
   const asks = nodes.filter(({ row }) => isOpenQuestion(row, status)).length
   const sum = (pick: (row: SpanRow) => number) => calls.reduce((total, node) => total + pick(node.row), 0)
   const summary: RunSummary = {
@@ -117,10 +118,12 @@ function isOpenQuestion({ category, state, outcome, human }: SpanRow, status: Ru
 interface RunFacts {
   reason: string
   errors: number
+  /** An agent failed, and nothing was done after that. */
+  isOver: boolean
   isFresh: boolean
 }
 
-function statusOf(nodes: readonly TreeNode[], { reason, errors, isFresh }: RunFacts): RunStatus {
+function statusOf(nodes: readonly TreeNode[], { reason, errors, isOver, isFresh }: RunFacts): RunStatus {
   const open = nodes.filter((node) => node.row.state !== 'ended')
   const asks = ({ row }: TreeNode) => row.category === 'human' || row.outcome === 'waiting'
   if (open.some((node) => node.row.state === 'running' && asks(node))) return 'waiting'
@@ -133,7 +136,7 @@ function statusOf(nodes: readonly TreeNode[], { reason, errors, isFresh }: RunFa
     return 'interrupted'
   if (reason === 'denied' || reason === 'interrupted') return reason
   const agent = nodes.find((node) => node.row.category === 'agent')
-  if (reason === 'error' || top?.row.error || agent?.row.error) return 'failed'
+  if (reason === 'error' || top?.row.error || agent?.row.error || isOver) return 'failed'
   return errors > 0 ? 'with_errors' : 'ok'
 }
 
@@ -177,22 +180,11 @@ function opensOnce(open: (spanId: string) => SpanRecord | undefined) {
 }
 
 function answerText(span: SpanRecord): string {
-  const given =
-    read(span.attributes, NAMES.outputMessages) ??
-    span.attributes['llm.output_messages.0.message.content'] ??
-    read(span.attributes, NAMES.anyOutput)
-  if (given === undefined) return ''
-  return oneLine(messagesOf(given, 'assistant').map(messageText).findLast(Boolean) ?? '', 240)
+  return oneLine(modelCall(span).output.map(messageText).findLast(Boolean) ?? '', 240)
 }
 
 function userText(span: SpanRecord): string {
-  const given =
-    read(span.attributes, NAMES.inputMessages) ??
-    span.attributes['llm.input_messages.0.message.content'] ??
-    read(span.attributes, NAMES.anyInput)
-  if (given === undefined) return ''
-  const messages = messagesOf(given, 'user')
-  const user = messages.filter((message) => message.role === 'user' || message.role === 'human')
+  const user = modelCall(span).input.filter(({ role }) => role === 'user' || role === 'human')
   return oneLine(user.map(messageText).find(Boolean) ?? '', 240)
 }
 

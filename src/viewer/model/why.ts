@@ -42,6 +42,15 @@ function failure(root: TreeNode): Why {
   return told('failed', root, cause, cause.row.errorText || 'It does not say why.')
 }
 
+/** Whether an agent failed and nothing was done after that: spans around it may not say so, as those of workflows. */
+export function failedAtItsEnd(root: TreeNode): boolean {
+  const failing = withErrors(root)
+  for (let at: TreeNode | undefined = root; at !== undefined; at = lastDone(at, failing)) {
+    if (at.row.error) return at.row.category === 'agent'
+  }
+  return false
+}
+
 /** The nodes in which something failed, themselves included. */
 export function withErrors(root: TreeNode): ReadonlySet<TreeNode> {
   const failing = new Set<TreeNode>()

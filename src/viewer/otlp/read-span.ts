@@ -10,7 +10,13 @@ import {
 } from '../../internal/otlp/messages.ts'
 import { fixed64UsAt, ProtobufReader } from '../../internal/otlp/protobuf-reader.ts'
 import type { OtlpAnyValue, OtlpSpan } from '../../internal/otlp/types.ts'
-import { type AttributeSource, GATE_EVENT, READ_FOR_ROWS, RowValues } from '../model/attributes.ts'
+import {
+  type AttributeSource,
+  EXCEPTION_EVENT,
+  GATE_EVENT,
+  READ_FOR_ROWS,
+  RowValues,
+} from '../model/attributes.ts'
 import { classify, digestSpan, type SpanDigest } from '../model/digest.ts'
 import type { Attributes, AttributeValue, SpanCategory, SpanEvent } from '../model/span.ts'
 import { RecentTexts, viewOf } from './byte-texts.ts'
@@ -75,6 +81,9 @@ const NO_STATUS: Parts['status'] = {}
 class FactsReader extends ByteCursor {
   readonly #attributes = new RowValues()
   #events: SpanEvent[] | undefined
+  /** Where the last exception is: read where the status of the span says nothing, which comes behind it. */
+  #exceptionAt = -1
+  #exceptionEnd = -1
   #status = NO_STATUS
   #forSums = false
   readonly #arguments = new LongText()
@@ -92,6 +101,7 @@ class FactsReader extends ByteCursor {
     this.#arguments.clear()
     this.#result.clear()
     this.#events = undefined
+    this.#exceptionAt = -1
     this.#status = NO_STATUS
     const valuesEnd = numbers[noted + VALUES_END]!
     for (let at = noted + VALUES; at < valuesEnd; at += VALUE_SIZE)
@@ -105,6 +115,7 @@ class FactsReader extends ByteCursor {
     const category = classify(name, attributes)
     const status = this.#status
     if (category === 'tool' && !forSums) this.#arguments.readInto(attributes, bytes)
+    if (isUntold(status) && this.#exceptionAt >= 0) this.#keepEvent(this.#exceptionAt, this.#exceptionEnd)
     if (category === 'tool' && status.code === 2) this.#result.readInto(attributes, bytes)
     return facts({
       spanId: bytes.toString('hex', idAt, idAt + 8),
@@ -160,12 +171,19 @@ class FactsReader extends ByteCursor {
         reader.skip(tag)
         continue
       }
-      if (reader.key() === GATE_EVENT) {
-        this.#events ??= []
-        this.#events.push(plainEvent(decodeEvent(new ProtobufReader(this.bytes, start, end))))
+      const name = reader.key()
+      if (name === GATE_EVENT) this.#keepEvent(start, end)
+      else if (name === EXCEPTION_EVENT) {
+        this.#exceptionAt = start
+        this.#exceptionEnd = end
       }
       break
     }
+  }
+
+  #keepEvent(start: number, end: number): void {
+    this.#events ??= []
+    this.#events.push(plainEvent(decodeEvent(new ProtobufReader(this.bytes, start, end))))
   }
 
   /** Children come beside one another. */
@@ -204,6 +222,7 @@ export function readJsonSpan(span: OtlpSpan): SpanFacts {
     if (READ_FOR_ROWS.has(pair?.key) && (!isToolResult(pair.key) || isText(pair.value)))
       attributes[pair.key] = plainValue(shortened(pair.value))
   }
+  const status = { code: statusNumber(span.status?.code), message: String(span.status?.message ?? '') }
   return facts({
     spanId: span.spanId,
     parentSpanId: isSpanId(span.parentSpanId ?? '') ? span.parentSpanId! : '',
@@ -212,11 +231,16 @@ export function readJsonSpan(span: OtlpSpan): SpanFacts {
     endUs: nanosToUs(span.endTimeUnixNano),
     attributes,
     events: listOf(span.events)
-      .filter((event) => event?.name === GATE_EVENT)
+      .filter((event) => event?.name === GATE_EVENT || (event?.name === EXCEPTION_EVENT && isUntold(status)))
       .map(plainEvent),
-    status: { code: statusNumber(span.status?.code), message: String(span.status?.message ?? '') },
+    status,
     category: classify(name, attributes),
   })
+}
+
+/** An error of which the status does not say what it is. */
+function isUntold({ code, message }: Parts['status']): boolean {
+  return code === 2 && !message
 }
 
 function isText(value: OtlpAnyValue | undefined): boolean {

@@ -18,13 +18,14 @@ export function runsText(
   options: { paint: Paint; width: number; nowMs: number },
 ): string {
   const { paint, width, nowMs } = options
+  const idChars = charsThatTell(runs.map((run) => run.traceId))
   const columns: {
     head: string
     right?: boolean
     of: (run: RunSummary) => string
     style?: (run: RunSummary) => Style
   }[] = [
-    { head: 'RUN', of: (run) => run.traceId.slice(0, 8), style: () => 'dim' },
+    { head: 'RUN', of: (run) => run.traceId.slice(0, idChars), style: () => 'dim' },
     { head: 'STATUS', of: (run) => statusWord(run.status), style: (run) => STATUS_STYLES[run.status] },
     { head: 'AGENT', of: (run) => paint.safe(run.title || 'unnamed', 24), style: () => 'bold' },
     { head: 'TIME', right: true, of: (run) => formatDuration(elapsedMs(run, nowMs * 1000)) },
@@ -57,6 +58,13 @@ export function runsText(
     )
   }
   return lines.join('\n')
+}
+
+/** So many that a run is named by them: ids of some tracers begin with the time, as Logfire's and X-Ray's do. */
+function charsThatTell(ids: readonly string[]): number {
+  let chars = 8
+  while (chars < 32 && new Set(ids.map((id) => id.slice(0, chars))).size < ids.length) chars += 4
+  return chars
 }
 
 function flagsOf(run: RunSummary): string {

@@ -200,6 +200,7 @@ export class NaiveRun {
     if (reason === 'denied' || reason === 'interrupted') return reason
     const agent = nodes.find(({ means }) => means.category === 'agent')
     if (reason === 'error' || top?.error || agent?.error) return 'failed'
+    if (reason === '' && top && agentFailedLast(top)) return 'failed'
     return errors > 0 ? 'with_errors' : 'ok'
   }
 
@@ -412,20 +413,33 @@ function reasonOf(agents: readonly Node[]): string {
   )
 }
 
+const failed = (node: Node): boolean => node.error || node.children.some(failed)
+
+/** The last thing in it that failed, if nothing was done after that. */
+function lastFailed(node: Node): Node | undefined {
+  const last = node.children.filter(failed).at(-1)
+  if (!last) return undefined
+  const endUs = last.endUs || Number.POSITIVE_INFINITY
+  const wentOn = node.children.some(
+    (child) =>
+      child !== last && !['gate', 'compact'].includes(child.means.category) && child.startUs >= endUs,
+  )
+  return wentOn ? undefined : last
+}
+
 /** Those that failed by themselves: not because the last thing in them did. */
 function failures(nodes: readonly Node[]): Node[] {
-  const failed = (node: Node): boolean => node.error || node.children.some(failed)
   const because = (node: Node): boolean => {
-    const last = node.children.filter(failed).at(-1)
-    if (!last) return false
-    const endUs = last.endUs || Number.POSITIVE_INFINITY
-    const wentOn = node.children.some(
-      (child) =>
-        child !== last && !['gate', 'compact'].includes(child.means.category) && child.startUs >= endUs,
-    )
-    return !wentOn && (last.error || because(last))
+    const last = lastFailed(node)
+    return last !== undefined && (last.error || because(last))
   }
   return nodes.filter((node) => node.error && !because(node))
+}
+
+function agentFailedLast(node: Node): boolean {
+  if (node.error) return node.means.category === 'agent'
+  const last = lastFailed(node)
+  return last !== undefined && agentFailedLast(last)
 }
 
 function distinct(nodes: readonly Node[]): string[] {
