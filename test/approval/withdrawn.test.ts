@@ -230,6 +230,31 @@ describe('a run that is parked', () => {
   })
 
   it.each([
+    [{ decision: 'edit', args: { id: 9 } }, { state: 'denied', code: 'approval_error' }, []],
+    [{ decision: 'approve' }, { state: 'completed' }, [{ id: 1 }]],
+    [{ decision: 'reject' }, { state: 'rejected' }, []],
+  ] as const)('is held to what the gate lets humans answer now: %j', async (answer, outcome, ran) => {
+    const path = `${folder()}/a.db`
+    const before = desk({ store: sqliteStore({ path }), mode: 'park' })
+    await before.call()
+    const { id } = await pending(before.approvals)
+    const resume = JSON.parse(JSON.stringify(before.op.park({ waitingFor: 'human' })))
+    await before.approvals.respond(id, answer)
+    await before.approvals.close()
+    const dispatcher = new HookDispatcher()
+    const approvals = createApprovals({ store: sqliteStore({ path }), pollMs: 10 })
+    onTestFinished(() => approvals.close())
+    dispatcher.use(approvals)
+    dispatcher.use({ name: 'human', gates: [requireHuman({ allow: ['approve', 'reject'] })] })
+    const op = dispatcher.startOperation({ resume })
+    const args: unknown[] = []
+    const call = { apiName: 'delete_order', args: { id: 1 }, toolCallId: 't1' }
+    expect(await op.toolCall(call, (given) => args.push(given))).toMatchObject(outcome)
+    expect(args).toEqual(ran)
+    await op.complete()
+  })
+
+  it.each([
     ['saved before it asked', 'delete_folder', 'local', 'checkpoint'],
     ['saved before it asked', 'delete_order', 'production', 'checkpoint'],
     ['parked', 'delete_order', 'production', 'park'],

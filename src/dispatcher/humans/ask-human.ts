@@ -54,8 +54,10 @@ export async function askHuman(core: OperationCore, question: Question): Promise
     }
   }
   if (resumed !== undefined && parked !== undefined) parked.request = undefined
-  // With the arguments of the call itself: those in a saved state may have been changed, beside the digest that the answer is for.
-  const asked = resumed === undefined ? request : { ...resumed, args: request.args }
+  // With the arguments of the call itself: those in a saved state may have been changed, beside the digest that the answer is for. And
+  // with the choices that the gate gives now: one that it has taken back is none.
+  const { args, allow } = request
+  const asked = resumed === undefined ? request : { ...resumed, args, allow }
   const human = new AskedHuman(core, question, request, resumed)
   if (call !== undefined) call.deciding = human
   const { signal, release } = joinSignals(core.signal, human.withdrawn)
