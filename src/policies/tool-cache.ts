@@ -13,7 +13,8 @@ export interface ToolCacheOptions extends ReadyGateOptions {
   /** Results that are held at most; the oldest goes. @default 1_000 */
   maxEntries?: number
   /**
-   * `run`: within one run and its sub-agents. `process`: across runs, apart by user and conversation.
+   * `run`: within one run and its sub-agents. `process`: across runs, apart by user and conversation; a run of which neither is known
+   * has its own.
    *
    * @default 'run'
    */
@@ -48,8 +49,9 @@ export function toolCache(options: ToolCacheOptions): Gate {
   // Not in `ctx.state`: results may be large, and are not parked with the run.
   const perRun = new WeakMap<Map<string, unknown>, Store>()
   const shared: Store = new Map()
-  const storeOf = ({ state }: GateContext): Store => {
-    if (scope === 'process') return shared
+  const storeOf = ({ state, userId, conversationId }: GateContext): Store => {
+    // Whose results they are nobody can say otherwise, and they may be given to somebody else.
+    if (scope === 'process' && (userId || conversationId)) return shared
     const store = perRun.get(state) ?? new Map()
     perRun.set(state, store)
     return store

@@ -536,7 +536,7 @@ describe('toolCache', () => {
 
   it('forgets what is too old, keeps no failure, and keeps users apart', async () => {
     const cache = (): Gate => toolCache({ match: '*', ttlMs: 5, scope: 'process' })
-    const { op } = start([cache()])
+    const op = start([cache()]).dispatcher.startOperation({ userId: 'ann' })
     vi.useFakeTimers({ toFake: ['Date'] })
     onTestFinished(() => void vi.useRealTimers())
     await callTool(op)
@@ -556,6 +556,20 @@ describe('toolCache', () => {
     await callTool(ann)
     expect((await callTool(bob)).outcome.state).toBe('completed')
     expect((await callTool(dispatcher.startOperation({ userId: 'ann' }))).outcome.state).toBe('skipped')
+  })
+
+  it('gives nothing of a run to others where nobody knows whose they are', async () => {
+    const { dispatcher } = start([toolCache({ match: '*', scope: 'process' })])
+    for (const whose of [{}, { userId: '' }, { agentId: 'helper' }]) {
+      const first = dispatcher.startOperation(whose)
+      await callTool(first)
+      expect((await callTool(first)).outcome.state).toBe('skipped')
+      expect((await callTool(dispatcher.startOperation(whose))).outcome.state).toBe('completed')
+    }
+    for (const op of [1, 2].map(() => dispatcher.startOperation({ conversationId: 'thread-1' })))
+      await callTool(op)
+    const third = await callTool(dispatcher.startOperation({ conversationId: 'thread-1' }))
+    expect(third.outcome.state).toBe('skipped')
   })
 
   it('gives the model the words that it was told, and keeps no failure that a tool only reports', async () => {
