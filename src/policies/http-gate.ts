@@ -85,6 +85,11 @@ export function httpGate(options: HttpGateOptions): Gate {
     if (reply.status < 200 || reply.status > dialect.maxStatus) {
       throw new GateFailure('gate_error', `${url.host} answered with status ${reply.status}`)
     }
+    const { 'content-encoding': encoding = 'identity' } = reply.headers
+    if (encoding.toLowerCase() !== 'identity') {
+      const mend = 'Let it answer uncompressed, as it is asked to (`accept-encoding: identity`).'
+      throw new GateFailure('gate_invalid', `the reply of ${url.host} is compressed (${encoding}). ${mend}`)
+    }
     if (secret !== undefined) checkReply(reply, requestId, secret, requireSignedReply, replay)
     return readDecision(dialect, reply.bytes, ctx.point, `the reply of ${url.host}`)
   }

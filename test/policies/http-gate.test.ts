@@ -1,5 +1,6 @@
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import { type AddressInfo, createServer as createRawServer, type Socket } from 'node:net'
+import { gzipSync } from 'node:zlib'
 import type { Gate } from 'hookspan/gates'
 import { type HttpGateOptions, httpGate, verifySignature } from 'hookspan/policies'
 import { Webhook } from 'standardwebhooks'
@@ -185,6 +186,13 @@ describe('httpGate', () => {
       (_q, r) => void r.end(Buffer.from('{"decision":"mutate","payload":{"q":"\xff"}}', 'latin1')),
       'gate_invalid',
       /is not UTF-8/,
+    ],
+    [
+      'what is compressed, unasked',
+      (_q, r) =>
+        void r.writeHead(200, { 'content-encoding': 'gzip' }).end(gzipSync('{"decision":"proceed"}')),
+      'gate_invalid',
+      /is compressed \(gzip\)\. Let it answer uncompressed/,
     ],
     ['a closed connection', (_q, r) => void r.socket?.destroy(), 'gate_error', /did not answer/],
     [

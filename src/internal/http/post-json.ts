@@ -151,6 +151,7 @@ function send(options: PostOptions, connection: 'kept' | 'anew' = 'kept') {
     headers: {
       ...headers,
       accept: 'application/json',
+      'accept-encoding': 'identity',
       'content-type': 'application/json',
       'content-length': Buffer.byteLength(body),
       ...(secret === undefined ? { 'webhook-id': id } : signatureHeaders({ secret, id, body, timestampMs })),
