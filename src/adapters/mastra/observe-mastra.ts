@@ -1,11 +1,12 @@
 import { assertAdapterOptions } from '../../adapter/adapter-options.ts'
+import { guardsRun } from '../../dispatcher/guards-of.ts'
 import type { HookDispatcher } from '../../dispatcher/index.ts'
 import { assertCapable } from '../../dispatcher/run/capabilities.ts'
 import { currentPlace } from '../../dispatcher/run/current.ts'
 import { clashes } from '../../dispatcher/yielding.ts'
 import { HookspanError } from '../../internal/errors.ts'
 import { a, type Fields } from '../../internal/expect.ts'
-import { defined } from '../../internal/objects.ts'
+import { defined, isRecord } from '../../internal/objects.ts'
 import { asName } from '../../wire/reading.ts'
 import { warnOfVersion } from '../peer-range.ts'
 import { startOperation } from '../safe/operation.ts'
@@ -15,8 +16,9 @@ import { ADAPTER, UNREACHED } from './capabilities.ts'
 import { type MastraHost, MastraRun } from './mastra-run.ts'
 import { patches } from './patches.ts'
 import { generated, streamed } from './run.ts'
-import type { MastraAgent, MastraMethod } from './sdk.ts'
+import type { MastraAgent, MastraMethod, MastraTools } from './sdk.ts'
 import { noteServers, observeTools, refuseBackground } from './tools.ts'
+import { warnOfVoice } from './voice.ts'
 import { observeWorkflows } from './workflows.ts'
 
 export interface ObserveMastraOptions {
@@ -34,6 +36,9 @@ const FIELDS: Fields<ObserveMastraOptions> = { dispatcher: a.value, sdkSpans: a.
 
 /** The agents whose runs are observed. Those that they call are, too, for as long as they are called by them. */
 const observed = new WeakMap<object, MastraHost>()
+
+/** Copies of agents by what they are copies of, and agents by the durable one that was made of them and is observed. */
+const madeOf = new WeakMap<object, object>()
 
 /**
  * Makes each run of a Mastra agent an operation: its turns, model calls, tools, the agents it delegates to, and the tools
@@ -60,8 +65,11 @@ export function observeMastra<T extends object>(agent: T, options: ObserveMastra
   if (before === undefined) {
     warnOfVersion('@mastra/core')
     patches.hold(agent)
+    warnOfVoice(agent as MastraAgent)
   }
   const { dispatcher, sdkSpans } = options
+  const wrapped = wrappedBy(agent as MastraAgent)
+  if (wrapped !== undefined) madeOf.set(wrapped, agent)
   observed.set(agent, { dispatcher, adapter: ADAPTER, ...defined({ sdkSpans }) })
   observePrototype(prototype)
   return agent
@@ -119,8 +127,25 @@ function mendOf(given: unknown): string | undefined {
 }
 
 /** Who observes the run that begins now: the agent's own host, or that of the run which calls it. */
-function hostOf(agent: object): MastraHost | undefined {
-  return observed.get(agent) ?? MastraRun.current?.host
+function hostOf(agent: MastraAgent): MastraHost | undefined {
+  return ownHost(agent) ?? MastraRun.current?.host
+}
+
+function ownHost(agent: MastraAgent): MastraHost | undefined {
+  const seen = new Set<object>()
+  for (let at: object | undefined = agent; at !== undefined && !seen.has(at); ) {
+    const host = observed.get(at)
+    if (host !== undefined) return host
+    seen.add(at)
+    at = madeOf.get(at) ?? wrappedBy(at as MastraAgent)
+  }
+  return undefined
+}
+
+/** The agent that a durable one runs: by itself, an agent that is to be durable names itself. */
+function wrappedBy(agent: MastraAgent): object | undefined {
+  const wrapped: unknown = agent.agent
+  return isRecord(wrapped) && wrapped !== (agent as object) ? wrapped : undefined
 }
 
 function observePrototype(prototype: MastraAgent): void {
@@ -132,6 +157,7 @@ function observePrototype(prototype: MastraAgent): void {
   for (const name of ['network', 'resumeNetwork', 'generateLegacy', 'streamLegacy'] as const) {
     observeOutside(prototype, name)
   }
+  observeDurable(prototype)
   const { convertTools, listTools, listWorkflows } = prototype
   patches.replace(prototype, 'convertTools', async function (this: MastraAgent, ...args) {
     const run = MastraRun.current
@@ -192,6 +218,48 @@ function observeOutside(
     const host = hostOf(this)
     return host === undefined ? call.apply(this, args) : outOfReach(host, this, () => call.apply(this, args))
   })
+}
+
+/**
+ * A durable agent is of a class of its own, which overrides all that is asked of an agent: where it begins a run it asks
+ * whether it may, and for the tools of the agent that it was made of. A copy has the overrides of a stored version.
+ */
+function observeDurable(prototype: MastraAgent): void {
+  const { requireAgentExecutionFGA, getToolsForExecution, __fork } = prototype
+  if (requireAgentExecutionFGA !== undefined) {
+    patches.replace(prototype, 'requireAgentExecutionFGA', async function (this: MastraAgent, ...args) {
+      const host = wrappedBy(this) === undefined ? undefined : hostOf(this)
+      const ask = () => requireAgentExecutionFGA.apply(this, args)
+      return host === undefined ? ask() : outOfReach(host, this, ask)
+    })
+  }
+  if (getToolsForExecution !== undefined) {
+    patches.replace(prototype, 'getToolsForExecution', async function (this: MastraAgent, ...args) {
+      const tools = await getToolsForExecution.apply(this, args)
+      const host = MastraRun.current === undefined ? ownHost(this) : undefined
+      return host === undefined ? tools : outOfReachTools(host, this, tools)
+    })
+  }
+  if (__fork === undefined) return
+  patches.replace(prototype, '__fork', function (this: MastraAgent, ...args) {
+    const fork = __fork.apply(this, args)
+    madeOf.set(fork, this)
+    return fork
+  })
+}
+
+/** Whoever has them calls them when no run of ours is under way. */
+function outOfReachTools(host: RunHost, agent: MastraAgent, tools: MastraTools): MastraTools {
+  return Object.fromEntries(
+    Object.entries(tools).map(([name, tool]) => {
+      const execute = tool?.execute
+      if (typeof execute !== 'function') return [name, tool]
+      const isGuarded = () => currentPlace(host.dispatcher) !== undefined || guardsRun(host.dispatcher, {})
+      const guarded: typeof execute = (...args) =>
+        isGuarded() ? outOfReach(host, agent, async () => execute(...args)) : execute(...args)
+      return [name, { ...tool, execute: guarded }]
+    }),
+  )
 }
 
 /**

@@ -27,6 +27,9 @@ export interface MastraAgent {
   readonly name?: string
   readonly model?: unknown
   readonly durable?: unknown
+  /** Of a durable one, that which it runs. */
+  readonly agent?: unknown
+  readonly voice?: unknown
   generate: MastraMethod
   stream: MastraMethod
   resumeGenerate: MastraMethod
@@ -39,6 +42,10 @@ export interface MastraAgent {
   getDefaultOptions(asked: { requestContext?: unknown }): Promise<MastraOptions> | MastraOptions
   /** Makes the tools of a run, whatever they come from. The SDK keeps it to itself. */
   convertTools(options: MastraOptions): Promise<MastraTools>
+  /** Asked before a run. The SDK keeps it to itself. */
+  requireAgentExecutionFGA?(asked: object): Promise<void>
+  getToolsForExecution?(options: MastraOptions): Promise<MastraTools>
+  __fork?(): MastraAgent
   getMastraInstance?(): { readonly backgroundTaskManager?: unknown } | undefined
   getBackgroundTasksConfig?(): MastraBackground | undefined
   /** Those that are given to the agent, as they are given. */
