@@ -8,6 +8,7 @@ import { isFailedExpectation } from '../internal/failed-expectation.ts'
 import { checkSchema, formatProblems } from '../internal/schema/check-schema.ts'
 import type { SchemaProblem } from '../internal/schema/problem.ts'
 import { assertMockToolsOptions } from './assert-mock-options.ts'
+import { attach } from './attached.ts'
 import { Failures } from './failures.ts'
 import { Layers, type RecordingLayer, type RulesLayer } from './layers.ts'
 import type { MockCoverage, MockToolsCall, MockToolsOptions } from './mock-tools-types.ts'
@@ -57,6 +58,7 @@ export class MockTools implements Disposable {
   readonly #warned = new Set<string>()
   readonly #layers: Layers
   readonly #leave: () => void
+  readonly #unattach: () => void
   readonly #undo: Disposable
   /** Rules whose failure a test was told of. */
   readonly #told = new Set<ActiveRule>()
@@ -110,6 +112,7 @@ export class MockTools implements Disposable {
     this.#layers = Layers.of(dispatcher)
     this.#undo = dispatcher.use(plugin)
     this.#leave = this.#layers.addRules(layer)
+    this.#unattach = attach(dispatcher, this)
   }
 
   /**
@@ -191,6 +194,7 @@ export class MockTools implements Disposable {
   detach(): void {
     this.#disposed = true
     this.#leave()
+    this.#unattach()
     this.#undo[Symbol.dispose]()
   }
 

@@ -11,10 +11,11 @@ import type { HookEvent } from '../hooks/index.ts'
 import { HookspanError } from '../internal/errors.ts'
 import { isFailedExpect, isFailedExpectation } from '../internal/failed-expectation.ts'
 import { makeFolder } from '../internal/make-folder.ts'
+import { attachedTo } from '../mock/attached.ts'
 import {
   type EventLog,
   type MockCoverage,
-  type MockTools,
+  MockTools,
   type ModelStep,
   mockTools,
   type ReplayMode,
@@ -25,7 +26,7 @@ import {
   type ScriptedModelOptions,
   scriptedApprovals,
   scriptedModel,
-  type ToolReplay,
+  ToolReplay,
 } from '../mock/index.ts'
 import { letGo } from '../mock/mock-tools.ts'
 import { isSubAgent } from '../mock/sub-agent.ts'
@@ -191,8 +192,12 @@ export class TestKit {
         failures.push(error as Error)
       }
     }
+    const left = this.#left()
+    const leftReplays = left.filter((part) => part instanceof ToolReplay)
     for (const part of [this.#mocks, this.#humans, ...this.#models]) end(part)
-    for (const { replay, mode } of this.#replays) {
+    for (const part of left) if (!(part instanceof ToolReplay)) end(part)
+    const replays = leftReplays.map((replay) => ({ replay, mode: 'auto' as const }))
+    for (const { replay, mode } of [...this.#replays, ...replays]) {
       // It may end where the test broke, and would be what the next try is held to.
       const isOfFailed = cutShort || failures.length > 0
       if (isOfFailed && mode === 'auto' && replay.mode === 'record') replay.detach()
@@ -229,7 +234,8 @@ export class TestKit {
    * tools still do not run.
    */
   #closeTools(): void {
-    if (this.#mocks === undefined && this.#replays.every(({ replay }) => replay.mode === 'record')) return
+    const parts = [this.#mocks, ...this.#replays.map(({ replay }) => replay), ...this.#left()]
+    if (!parts.some(standsIn)) return
     const isOwn = this.#dispatcher === this.#own
     // A dispatcher that was brought along goes on with others' runs, in the next test, too.
     const left = this.#tree.spans.filter(isAtWork).map(({ traceId }) => traceId)
@@ -250,6 +256,11 @@ export class TestKit {
         )
       },
     })
+  }
+
+  /** What the test set up itself on the dispatcher that only it has, and has not taken out: without `using` nobody else looks at it. */
+  #left(): readonly Disposable[] {
+    return this.#dispatcher === this.#own ? attachedTo(this.#own) : []
   }
 
   /** A test that waits for a mock that hangs goes on to what cleans up behind it, and not in the time of the next one. */
@@ -291,6 +302,9 @@ function leftAtWork(spans: readonly RecordedSpan[]): Error[] {
     ),
   ]
 }
+
+const standsIn = (part: Disposable | undefined) =>
+  part instanceof MockTools || (part instanceof ToolReplay && part.mode === 'replay')
 
 const isAtWork = ({ name, endTime }: RecordedSpan) =>
   endTime === undefined && name !== 'human_intervention' && !name.startsWith('invoke_agent')

@@ -84,6 +84,12 @@ const MISTAKES: [string, RegExp][] = [
   ['bad: a human who is not asked', /A scripted human was not asked: human\("get_weather"\)\.approves/],
   ['bad: an assertion on the trajectory', /- book_flight\(…\) {4}expected as call 2, not made/],
   ['bad: an assertion on a run that failed', /found 0[\s\S]*The run itself failed: the model is away/],
+  [
+    'bad: mocks of its own that nobody takes out',
+    /^HookspanError: Tool "get_weather" was called, and no mock fits/,
+  ],
+  ['bad: a replay of its own that nobody takes out', /args\.city: expected "Oslo", got "Berlin"/],
+  ['bad: a scripted human of its own who is not asked', /A scripted human was not asked/],
   ['bad: a recording that is missing under strict', /Record it first, with mode "record" or "auto"/],
   [
     'bad: several runs, at whose report nobody looks',
@@ -105,7 +111,7 @@ describe('a test with the fixtures of hookspan/vitest', () => {
       ({ title, status }) => title.startsWith('ok') !== (status === 'passed'),
     )
     expect(wrong).toEqual([])
-    expect(tests.size).toBe(MISTAKES.length + 20)
+    expect(tests.size).toBe(MISTAKES.length + 21)
   })
 
   it('prints the tree of a failed run and saves its trace as OTLP JSON', () => {

@@ -6,6 +6,7 @@ import { errorMessage, HookspanError } from '../../internal/errors.ts'
 import { expected as wrong } from '../../internal/expect.ts'
 import { matchesTool } from '../../internal/glob.ts'
 import { safeStringify } from '../../internal/json.ts'
+import { attach } from '../attached.ts'
 import { Failures } from '../failures.ts'
 import { differences, formatDifference } from '../match/difference.ts'
 import { HumanAnswer, type HumanAnswerDefinition } from './human-answer.ts'
@@ -36,6 +37,7 @@ export class ScriptedApprovals implements Disposable {
   readonly #failures = new Failures()
   readonly #requests: ApprovalRequest[] = []
   readonly #undo: Disposable
+  readonly #unattach: () => void
   readonly #told = new Set<Pending>()
   #disposed = false
 
@@ -44,6 +46,7 @@ export class ScriptedApprovals implements Disposable {
     this.add(...answers)
     const approver: Approver = { requestApproval: (request, { signal }) => this.#answer(request, signal) }
     this.#undo = dispatcher.use({ name: 'scripted approvals', approver })
+    this.#unattach = attach(dispatcher, this)
   }
 
   /** Every question that was asked, in order. */
@@ -88,6 +91,7 @@ export class ScriptedApprovals implements Disposable {
   detach(): void {
     this.#disposed = true
     this.#undo[Symbol.dispose]()
+    this.#unattach()
   }
 
   #unused(): Pending[] {

@@ -4,6 +4,7 @@ import type { HookEvent, ToolMock } from '../../hooks/index.ts'
 import { HookspanError } from '../../internal/errors.ts'
 import { assertFields } from '../../internal/expect.ts'
 import { safeStringify, toContent } from '../../internal/json.ts'
+import { attach } from '../attached.ts'
 import { Failures } from '../failures.ts'
 import { Layers } from '../layers.ts'
 import { isSubAgent } from '../sub-agent.ts'
@@ -67,6 +68,7 @@ export class ToolReplay implements Disposable {
   readonly #order = new RunOrder()
   readonly #undo: Disposable | undefined
   readonly #leave: () => void
+  readonly #unattach: () => void
   /** By run and name of the tool: where the recording said what it gave. */
   readonly #worked = new Map<string, { readonly apiName: string; readonly operationId: string }>()
   #served = 0
@@ -87,6 +89,7 @@ export class ToolReplay implements Disposable {
       this.#recording = { format: 'hookspan-recording', version: 1, redacted: false, tools: {}, calls: [] }
       const { file, redact, tools } = options
       this.#recorder = recordTools(dispatcher, { file, redact, tools })
+      this.#unattach = attach(dispatcher, this)
       return
     }
     this.#recording = load(options)
@@ -98,6 +101,7 @@ export class ToolReplay implements Disposable {
       answer: (call) => this.#answer(call),
       overrule: (call, rule, live) => this.#overrule(call, rule, live),
     })
+    this.#unattach = attach(dispatcher, this)
     const id = `hookspan.replay.${nextId++}`
     this.#undo = dispatcher.use({
       name: id,
@@ -170,6 +174,7 @@ export class ToolReplay implements Disposable {
     if (this.#disposed) return
     this.#disposed = true
     this.#leave()
+    this.#unattach()
     if (this.#recorder !== undefined) return this.#recorder[Symbol.dispose]()
     this.#undo?.[Symbol.dispose]()
     if (!this.#told) this.#failures.throwUntold('replay', this.#endFailures())
@@ -179,6 +184,7 @@ export class ToolReplay implements Disposable {
   detach(): void {
     this.#disposed = true
     this.#leave()
+    this.#unattach()
     this.#recorder?.stop()
     this.#undo?.[Symbol.dispose]()
   }

@@ -4,7 +4,7 @@ import assert from 'node:assert/strict'
 import { HookDispatcher, type HookEvent } from 'hookspan'
 import { execAgent } from 'hookspan/agent'
 import { requireApproval } from 'hookspan/gates'
-import { callTool, human, mock } from 'hookspan/mock'
+import { callTool, human, mock, mockTools, replayTools, scriptedApprovals } from 'hookspan/mock'
 import { expect, test } from 'hookspan/vitest'
 
 const parameters = { type: 'object', properties: { city: { type: 'string' } }, required: ['city'] }
@@ -300,4 +300,32 @@ test('ok: a recording is made where there is none', async ({ dispatcher, model, 
 
 test('bad: a recording that is missing under strict', async ({ replay }) => {
   replay({ folder, mode: 'strict' })
+})
+
+test('bad: mocks of its own that nobody takes out', async ({ dispatcher, model }) => {
+  mockTools(dispatcher)
+  const run = await execAgent({ agent: real, prompt, dispatcher, client: model([ask, 'sorry']) })
+  expect(run.content).toBe('sorry')
+})
+
+test('bad: a replay of its own that nobody takes out', async ({ dispatcher, model }) => {
+  const args = { city: 'Oslo' }
+  const call = { agent: 'weather', run: 0, step: 0, tool: 'get_weather', args, result: 1 }
+  const recording = { format: 'hookspan-recording', version: 1, redacted: false, tools: {}, calls: [call] }
+  replayTools(dispatcher, { recording: recording as never })
+  await execAgent({ agent: real, prompt, dispatcher, client: model([ask, 'sorry']) })
+})
+
+test('bad: a scripted human of its own who is not asked', async ({ dispatcher, model }) => {
+  scriptedApprovals(dispatcher, [human('get_weather').approves()])
+  await execAgent({ agent: real, prompt, dispatcher, client: model([ask, '7 °C']) })
+})
+
+test('ok: mocks of its own, whose failures it has seen', async ({ dispatcher, model }) => {
+  const mocks = mockTools(dispatcher)
+  const other = mockTools(dispatcher, [mock('get_weather').once().returns(1)])
+  await execAgent({ agent: real, prompt, dispatcher, client: model([ask, ask, 'sorry']) })
+  expect(() => mocks.assertUsed()).not.toThrow()
+  expect(() => other.assertUsed()).toThrow('no mock fits')
+  mockTools(dispatcher, [mock('get_weather').returns(1)]).detach()
 })
