@@ -246,7 +246,8 @@ function fitsText(expected: string | RegExp | undefined, actual: string): boolea
 }
 
 function showCall({ name, args, outcome, code, reason }: TrajectoryCall): string {
-  const why = code === undefined ? '' : `: ${code}${reason ? `, ${reason}` : ''}`
+  const told = [code, reason].filter(Boolean).join(', ')
+  const why = told && `: ${told}`
   return `  ${oneLine(`${name}(${oneLine(safeStringify(args))})`)} [${oneLine(`${outcome}${why}`)}]`
 }
 

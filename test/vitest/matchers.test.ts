@@ -33,6 +33,20 @@ describe('the message of a matcher', () => {
     expect(said[2]).toContain('result: expected Any<Number>, got undefined')
   })
 
+  it('tells why a call failed whose result is not as expected', async () => {
+    const dispatcher = new HookDispatcher()
+    using log = recordEvents(dispatcher)
+    const down = () => Promise.reject(new Error('the bank is down'))
+    await dispatcher.startOperation().toolCall({ apiName: 'book', args: {} }, down)
+    const expected = [{ name: 'book', result: { ok: true } }]
+    const why = '~ book({}) [errored] ! the bank is down\n    result: expected {"ok":true}, got undefined'
+    expect(messageOf(() => check(log).toMatchTrajectory(expected))).toContain(why)
+    expect(messageOf(() => check(log).toHaveCalledTool('book', {}, { result: { ok: true } }))).toContain(why)
+    expect(messageOf(() => check(log).not.toHaveCalledTool('book'))).toContain(
+      'book({}) [errored: the bank is down]',
+    )
+  })
+
   it('tells how often a human was to be asked, and by whom to be answered', async () => {
     const dispatcher = new HookDispatcher()
     using log = recordEvents(dispatcher)

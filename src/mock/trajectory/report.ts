@@ -33,7 +33,10 @@ function formatLine(
     case 'match':
       return [`= ${got()}`]
     case 'differs':
-      return [`~ ${got()}`, ...line.differences.map((difference) => `    ${oneLine(difference)}`)]
+      return [
+        `~ ${got()}${why(actual[line.actual] as TrajectoryCall)}`,
+        ...line.differences.map((difference) => `    ${oneLine(difference)}`),
+      ]
     case 'moved':
       return [`> ${got()}`, `    expected as call ${line.expected + 1}, made as call ${line.actual + 1}`]
     case 'missing':
@@ -47,6 +50,12 @@ function showCall({ name, args, outcome }: TrajectoryCall): string {
   const ended =
     outcome === 'completed' || outcome === 'mocked' || outcome === 'unknown' ? '' : ` [${outcome}]`
   return `${oneLine(name)}(${oneLine(safeStringify(args), MAX_ARGS)})${oneLine(ended)}`
+}
+
+/** A call that failed has no result: what is said of it is why. */
+function why({ code, reason }: TrajectoryCall): string {
+  const told = [code, reason].filter(Boolean).join(', ')
+  return told && ` ! ${oneLine(told)}`
 }
 
 function showExpected(expected: Expectation): string {
