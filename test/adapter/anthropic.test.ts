@@ -750,6 +750,12 @@ describe('observing', () => {
     expect(await trees(dispatcher, tree)).toEqual(['invoke_agent shop', '  chat claude-opus-5'])
   })
 
+  it('sees a request that is made by hand', async () => {
+    const { client, dispatcher, tree } = observed(DONE)
+    await client.request({ method: 'post', path: '/v1/messages', body: ask })
+    expect(await trees(dispatcher, tree)).toEqual(['invoke_agent shop', '  chat claude-opus-5'])
+  })
+
   it('works with several copies of the SDK in one process', async () => {
     const Copy = createRequire(import.meta.url)('@anthropic-ai/sdk') as typeof Anthropic
     expect(Copy).not.toBe(Anthropic)

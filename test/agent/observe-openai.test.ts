@@ -8,6 +8,7 @@ import { afterEach, describe, expect, it, onTestFinished, vi } from 'vitest'
 import { activityTree } from '../support/activity-tree.ts'
 
 const usage = { inputTokens: 12, outputTokens: 3, cachedInputTokens: 4, reasoningTokens: 1 }
+const JSON_TYPE = { 'content-type': 'application/json' }
 const ask = { model: 'gpt-4o', messages: [{ role: 'user' as const, content: 'hi' }] }
 const calls: ScriptedStep = {
   toolCalls: [
@@ -414,6 +415,38 @@ describe.each([
     await observeOpenAI(groq, { dispatcher }).post('/openai/v1/chat/completions', { body })
     await settled(dispatcher)
     expect(after).toMatchObject([{ model: 'llama-3.3-70b', provider: 'groq' }])
+  })
+
+  it.each<[how: string, ask: (client: OpenAI7) => Promise<unknown>]>([
+    ['request()', (client) => client.request({ method: 'post', path: '/chat/completions', body: ask })],
+    ['a query', (client) => client.post('/chat/completions?user=7', { body: ask })],
+    ['a slash at the end', (client) => client.post('/chat/completions/', { body: ask })],
+    [
+      'the whole address',
+      (client) => client.post('https://api.openai.com/v1/chat/completions', { body: ask }),
+    ],
+    ['the path as an option', (client) => client.post('/', { path: '/chat/completions', body: ask })],
+    [
+      'a body that is text',
+      (client) => client.post('/chat/completions', { body: JSON.stringify(ask), headers: JSON_TYPE }),
+    ],
+  ])('decides on a request that is made by hand, with %s, and leaves it as it is', async (_how, call) => {
+    const sent: unknown[] = []
+    const fetch = async (_url: unknown, init?: RequestInit) => {
+      sent.push(JSON.parse(String(init?.body)))
+      return Response.json({ choices: [{ message: { content: 'hi' }, finish_reason: 'stop' }] })
+    }
+    const dispatcher = new HookDispatcher()
+    const client = observeOpenAI(new OpenAI({ apiKey: 'k', fetch }), { dispatcher })
+
+    expect(await call(client)).toMatchObject({ choices: [{ message: { content: 'hi' } }] })
+    dispatcher.use({
+      name: 'no',
+      gates: [{ id: 'no', point: 'beforeLlmCall', decide: () => deny('not now') }],
+    })
+    expect(await call(client)).toMatchObject({ choices: [{ message: { refusal: null } }] })
+
+    expect(sent).toEqual([ask])
   })
 
   it('observes what withOptions makes, and Azure', async () => {

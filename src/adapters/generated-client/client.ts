@@ -33,6 +33,8 @@ export interface ClientInternals {
   readonly baseURL?: unknown
   post(path: string, options?: unknown): ApiPromise
   get?(path: string, options?: unknown): ApiPromise
+  /** What those make their requests by. It is public, too. */
+  request?(options: unknown, ...more: unknown[]): ApiPromise
   makeRequest(
     options: RequestOptions | Promise<RequestOptions>,
     retriesRemaining: number | null,
@@ -79,6 +81,19 @@ export interface ObservedApi {
   readonly operationName?: string
   /** It is a compaction of the conversation, in which a model is called. */
   readonly compacts?: boolean
+}
+
+/**
+ * Which model call a request is, by its path. One that is written by hand may have a query of its own, the whole address, or
+ * a part of it that is the base URL's else.
+ */
+export function apiOf({ apis }: Pick<ClientKind, 'apis'>, path: string): ObservedApi | undefined {
+  if (Object.hasOwn(apis, path)) return apis[path]
+  const asked = path.replace(/[?#].*$/s, '').replace(/\/+$/, '')
+  const [longest] = Object.keys(apis)
+    .filter((api) => asked.endsWith(api))
+    .sort((one, other) => other.length - one.length)
+  return longest === undefined ? undefined : apis[longest]
 }
 
 /** The client's own word for what it is: `OpenAI/JS 7.57.0`. */

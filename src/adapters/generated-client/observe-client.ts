@@ -4,7 +4,7 @@ import { isThenable } from '../../internal/async.ts'
 import { HookspanError } from '../../internal/errors.ts'
 import { defined } from '../../internal/objects.ts'
 import { modelServer } from '../../wire/model-server.ts'
-import { asObject } from '../../wire/reading.ts'
+import { asObject, asText } from '../../wire/reading.ts'
 import { BackgroundReply } from '../background-replies.ts'
 import { allOrNone, replace } from '../replace.ts'
 import { currentCalls } from '../safe/calls.ts'
@@ -14,6 +14,8 @@ import { isToldOf } from '../told-model-call.ts'
 import { warnOfFailure } from '../warn-once.ts'
 import { watchPromise } from './api-promise.ts'
 import {
+  type ApiPromise,
+  apiOf,
   type ClientInternals,
   type ClientKind,
   canObserve,
@@ -24,6 +26,8 @@ import {
 import { endsUnread, ObservedCall } from './observed-call.ts'
 import { ObservedLook } from './observed-look.ts'
 import { FIELDS, type ObserveOptions } from './options.ts'
+
+type Send = (asked: unknown) => ApiPromise
 
 const CALL = Symbol('hookspan.call')
 const DONE = 'observe-client:done'
@@ -81,37 +85,50 @@ export function unobserveClient<C extends object>(client: C, kind: ClientKind): 
 }
 
 function patch(client: ClientInternals, options: ObserveOptions, kind: ClientKind): () => void {
-  const { post, get, makeRequest, withOptions } = client
+  const { post, get, request, makeRequest, withOptions } = client
   const known = modelServer(client.baseURL)
   const provider = options.provider ?? (known.provider === 'openai' ? kind.provider : undefined)
   const server = { ...known, provider: provider ?? known.provider }
 
-  const look = (on: ClientInternals, own: ClientInternals['post'], path: string, request: unknown) => {
+  // On the object that each is called on: a proxy is observed in its target, whose private fields it has not.
+  const look = (on: ClientInternals, path: string, asked: unknown, send: Send) => {
     const id = kind.looks?.exec(path)?.[1]
     const reply = id === undefined ? undefined : BackgroundReply.of(id)
-    const promise = own.call(on, path, request)
+    const promise = send(asked)
     if (reply === undefined) return promise
-    return watchPromise(promise, new ObservedLook(reply, makerFrom(options, {}), request), on)
+    return watchPromise(promise, new ObservedLook(reply, makerFrom(options, {}), asked), on)
   }
 
-  // On the object that each is called on: a proxy is observed in its target, whose private fields it has not.
-  const observedPost: ClientInternals['post'] = function (this: ClientInternals, path, request) {
-    const api = kind.apis[path]
-    if (api === undefined) return look(this, post, path, request)
+  const ask = (on: ClientInternals, path: string, asked: unknown, send: Send) => {
+    const api = apiOf(kind, path)
+    if (api === undefined) return look(on, path, asked, send)
     // Whoever makes a model call by hand has announced it already.
-    if (isToldOf(options.dispatcher)) return post.call(this, path, request)
+    if (isToldOf(options.dispatcher)) return send(asked)
     const call = new ObservedCall(kind, api, server, kind.maker?.() ?? makerFrom(options, api))
-    return watchPromise(post.call(this, path, tagged(request, call)), call, this)
+    return watchPromise(send(tagged(asked, call)), call, on)
+  }
+
+  const observedPost: ClientInternals['post'] = function (this: ClientInternals, path, asked) {
+    const at = apiOf(kind, path) === undefined ? (asText(asObject(asked)?.path) ?? path) : path
+    return ask(this, at, asked, (given) => post.call(this, path, given))
+  }
+
+  // What the client's own methods make comes by here as a promise, and has been seen.
+  const observedDirect: ClientInternals['request'] = function (this: ClientInternals, asked, ...more) {
+    const send: Send = (given) => (request as NonNullable<typeof request>).call(this, given, ...more)
+    const { method, path } = isThenable(asked) ? {} : (asObject(asked) ?? {})
+    if (typeof method !== 'string' || typeof path !== 'string') return send(asked)
+    return (method.toLowerCase() === 'post' ? ask : look)(this, path, asked, send)
   }
 
   const observedRequest: ClientInternals['makeRequest'] = async function (
     this: ClientInternals,
-    request,
+    asked,
     retriesRemaining,
     retryOf,
     ...more
   ) {
-    const resolved = await request
+    const resolved = await asked
     const call = resolved[CALL] as ObservedCall | undefined
     const send = (effective: RequestOptions) =>
       makeRequest.call(this, effective, retriesRemaining, retryOf, ...more)
@@ -123,9 +140,10 @@ function patch(client: ClientInternals, options: ObserveOptions, kind: ClientKin
     () =>
       get === undefined || kind.looks === undefined
         ? () => {}
-        : replace(client, 'get', function (this: ClientInternals, path, request) {
-            return look(this, get, path, request)
+        : replace(client, 'get', function (this: ClientInternals, path, asked) {
+            return look(this, path, asked, (given) => get.call(this, path, given))
           }),
+    () => (request === undefined ? () => {} : replace(client, 'request', observedDirect)),
     () => replace(client, 'makeRequest', observedRequest),
     () =>
       withOptions === undefined

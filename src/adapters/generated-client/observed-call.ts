@@ -1,10 +1,11 @@
 import type { CompactResult, LlmCallInit } from '../../dispatcher/index.ts'
 import type { LlmRequest, LlmResponse } from '../../hooks/index.ts'
 import { HookspanError } from '../../internal/errors.ts'
+import { jsonIn } from '../../internal/json.ts'
 import { defined } from '../../internal/objects.ts'
 import { abortedBy } from '../../wire/hold-stream.ts'
 import type { ModelServer } from '../../wire/model-server.ts'
-import { asList, asObject } from '../../wire/reading.ts'
+import { asList, asObject, asText } from '../../wire/reading.ts'
 import { type BackgroundCall, BackgroundReply } from '../background-replies.ts'
 import { currentCalls, type SafeCalls } from '../safe/calls.ts'
 import type { SafeModelCall } from '../safe/model-call.ts'
@@ -69,7 +70,7 @@ export class ObservedCall implements WatchedCall {
     if (maker === undefined) return request(options)
     // The client holds its options, and so this, for longer than the call: what the call holds is let go of.
     this.#maker = undefined
-    const body = asObject(options.body) ?? {}
+    const body = asObject(options.body) ?? asObject(jsonIn(asText(options.body) ?? '')) ?? {}
     this.#stream = body.stream === true
     this.#options = options
     const model = typeof body.model === 'string' && body.model !== '' ? body.model : 'unknown'
@@ -123,7 +124,7 @@ export class ObservedCall implements WatchedCall {
     if (!this.#stream && format.unmade !== undefined) {
       this.#made = { format, init, call, end: own && (() => void own.complete()) }
     }
-    return this.#sent(call, options, request)
+    return this.#sent(call, init, options, request)
   }
 
   /** The model is called in the compaction, which ends when its reply is read. */
@@ -169,7 +170,12 @@ export class ObservedCall implements WatchedCall {
     })
   }
 
-  async #sent(call: SafeModelCall, options: RequestOptions, request: Send): Promise<ResponseProps> {
+  async #sent(
+    call: SafeModelCall,
+    asked: LlmCallInit,
+    options: RequestOptions,
+    request: Send,
+  ): Promise<ResponseProps> {
     let decided: Awaited<typeof call.decided>
     try {
       decided = await call.decided
@@ -181,7 +187,7 @@ export class ObservedCall implements WatchedCall {
       return this.#gateReply?.props(options) ?? keptProps(this.#api.format, decided.reply, options)
     }
     this.#gated = decided.gated
-    const changed = decided.request === options.body ? options : { ...options, body: decided.request }
+    const changed = decided.request === asked.request ? options : { ...options, body: decided.request }
     try {
       const props = await call.run(() => request(withSignal(changed, decided.signal)))
       call.noteResponse(props.response)
