@@ -49,6 +49,23 @@ const namesOf = async (viewer: Viewer, traceId: string) => {
   return fromColumns(columns).map((row) => row.name)
 }
 
+it('counts a tool call once of which two spans tell that come in one request', async () => {
+  const viewer = await start()
+  const body = await protobufOf((begin) => {
+    const called = (parent?: Span) =>
+      begin('execute_tool wipe', parent).setAttribute('gen_ai.tool.call.id', 'c1')
+    const root = begin('root')
+    root.setAttribute('gen_ai.operation.name', 'invoke_agent')
+    const outer = called(root)
+    called(outer).end()
+    outer.end()
+    root.end()
+  })
+  await post(viewer, body, PROTOBUF)
+  const { runs } = await getJson<{ runs: { toolCalls: number }[] }>(viewer, '/api/runs')
+  expect(runs).toMatchObject([{ toolCalls: 1 }])
+})
+
 it('shows of a tool that only reported a failure what it gave, of any other tool no result', async () => {
   const viewer = await start()
   let root: Span | undefined

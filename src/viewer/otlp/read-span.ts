@@ -58,7 +58,7 @@ export interface SpanFacts {
   digest: SpanDigest
 }
 
-/** `forSums`: without what only rows show of a single call, its id and its arguments, which are texts of their own each. */
+/** `forSums`: without what only rows show of a single call, its arguments, which are a text of their own each. */
 export function readSpan(bytes: Buffer, start: number, end: number, forSums = false): SpanFacts {
   CHECK.of(bytes)
   NOTES.clear()
@@ -85,7 +85,6 @@ class FactsReader extends ByteCursor {
   #exceptionAt = -1
   #exceptionEnd = -1
   #status = NO_STATUS
-  #forSums = false
   readonly #arguments = new LongText()
   readonly #result = new LongText()
   #parent = ''
@@ -96,7 +95,6 @@ class FactsReader extends ByteCursor {
     // One span after the other is of the same chunk.
     if (bytes !== this.bytes) this.#view = viewOf(bytes)
     this.begin(bytes, 0)
-    this.#forSums = forSums
     this.#attributes.clear()
     this.#arguments.clear()
     this.#result.clear()
@@ -148,7 +146,7 @@ class FactsReader extends ByteCursor {
       if (isArguments) this.#arguments.note(number, this.at, previewEnd)
       else if (isResult) this.#result.note(number, this.at, previewEnd)
       else if (!isId) this.#attributes.set(number, TEXTS.get(bytes, this.#view, this.at, previewEnd))
-      else if (!this.#forSums) this.#attributes.set(number, bytes.toString('utf8', this.at, previewEnd))
+      else this.#attributes.set(number, bytes.toString('utf8', this.at, previewEnd))
     } else if (!isResult) this.#attributes.set(number, this.#value(tag, end))
   }
 
