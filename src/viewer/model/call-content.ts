@@ -38,16 +38,25 @@ const WHOLE = new Set(
 
 export function modelCall(span: SpanRecord): ModelCall {
   const attributes = withDetails(span)
-  const input = inputMessages(attributes, span.events)
+  const input = sentMessages(span)
   const system = readText(attributes, NAMES.systemInstructions)
   if (system) input.unshift({ role: 'system', parts: partsOf(parse(system)) })
   const ended = endedBy(attributes)
   return {
     input,
-    output: outputMessages(attributes, span.events),
+    output: answeredMessages(span),
     tools: toolDefinitions(attributes),
     ...(ended !== undefined && { ended }),
   }
+}
+
+/** What was sent, without the instructions that are recorded apart. */
+export function sentMessages(span: SpanRecord): Message[] {
+  return inputMessages(withDetails(span), span.events)
+}
+
+export function answeredMessages(span: SpanRecord): Message[] {
+  return outputMessages(withDetails(span), span.events)
 }
 
 function endedBy(attributes: Attributes): string | undefined {

@@ -1,6 +1,6 @@
 /** A run's line in the list, from its rows. */
 
-import { modelCall } from './call-content.ts'
+import { answeredMessages, sentMessages } from './call-content.ts'
 import { oneLine } from './digest.ts'
 import { finish, type InTurns } from './in-turns.ts'
 import { messageText } from './messages.ts'
@@ -180,11 +180,11 @@ function opensOnce(open: (spanId: string) => SpanRecord | undefined) {
 }
 
 function answerText(span: SpanRecord): string {
-  return oneLine(modelCall(span).output.map(messageText).findLast(Boolean) ?? '', 240)
+  return oneLine(answeredMessages(span).map(messageText).findLast(Boolean) ?? '', 240)
 }
 
 function userText(span: SpanRecord): string {
-  const user = modelCall(span).input.filter(({ role }) => role === 'user' || role === 'human')
+  const user = sentMessages(span).filter(({ role }) => role === 'user' || role === 'human')
   return oneLine(user.map(messageText).find(Boolean) ?? '', 240)
 }
 
