@@ -73,6 +73,55 @@ it('shows pictures, the first words of the user and why a reply ended, of OpenIn
   expect(items).toContainEqual(expect.objectContaining({ kind: 'step', ended: 'length' }))
 })
 
+it('tells agents of OpenInference by the node that they are, unless that is an id, and functions by their arguments', async () => {
+  const agent = (number: number, node: string) => ({
+    ...{ spanId: id(number), parentSpanId: id(1), name: `Agent ${number}`, start: number },
+    attributes: { 'openinference.span.kind': 'AGENT', 'graph.node.id': node },
+  })
+  const tool = (number: number, kind: string, input: object) => ({
+    ...{ spanId: id(number), parentSpanId: id(1), start: number },
+    attributes: {
+      ...(kind && { 'openinference.span.kind': kind }),
+      ...{ 'gen_ai.operation.name': 'execute_tool', 'gen_ai.tool.name': `tool ${number}` },
+      'input.value': JSON.stringify(input),
+    },
+  })
+  const { rows, items } = await shown([
+    { spanId: id(1), end: 9, attributes: { 'openinference.span.kind': 'CHAIN' } },
+    agent(2, 'Forecaster'),
+    agent(3, '6f1ed002ab5595859014ebf0951522d9'),
+    tool(4, 'TOOL', { args: [], kwargs: { city: 'Oslo' } }),
+    tool(5, 'TOOL', { args: [1], kwargs: { city: 'Oslo' } }),
+    tool(6, '', { kwargs: { city: 'Oslo' } }),
+  ])
+  expect(rows.filter(({ category }) => category === 'agent').map(({ label }) => label)).toEqual([
+    'Forecaster',
+    'Agent 3',
+  ])
+  const args = items.flatMap((item) => (item.kind === 'tool' ? [JSON.parse(item.args.text)] : []))
+  expect(args).toEqual([
+    { city: 'Oslo' },
+    { args: [1], kwargs: { city: 'Oslo' } },
+    { kwargs: { city: 'Oslo' } },
+  ])
+})
+
+it('shows in the list what the user said first, where the first call of a model has no messages', async () => {
+  const call = (number: number, attributes: Record<string, string>) => ({
+    ...{ spanId: id(number), parentSpanId: id(1), start: number },
+    attributes: { 'openinference.span.kind': 'LLM', 'llm.model_name': 'gpt-4o-mini', ...attributes },
+  })
+  const { summary } = await shown([
+    { spanId: id(1), end: 9, attributes: { 'openinference.span.kind': 'CHAIN' } },
+    call(2, { 'input.value': '{"user_msg":null,"chat_history":[]}' }),
+    call(3, {
+      'llm.input_messages.0.message.role': 'user',
+      'llm.input_messages.0.message.content': 'Weather in Oslo?',
+    }),
+  ])
+  expect(summary.inputPreview).toBe('Weather in Oslo?')
+})
+
 it('reads the blocks of Bedrock that Strands records', async () => {
   const blocks = [
     { reasoningContent: { reasoningText: { text: 'Hm.' } } },

@@ -86,7 +86,7 @@ export const RUN_COLUMNS: readonly RunColumn[] = [
   {
     key: 'cost',
     head: 'Cost',
-    class: 'c-num',
+    class: 'c-num c-cost',
     sort: 'cost',
     greatestFirst: true,
     title: (run) => (run.estimatedUsd > 0 ? 'Estimated from tokens' : ''),

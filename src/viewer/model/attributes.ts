@@ -39,7 +39,10 @@ export const NAMES = {
     'agent.name',
     'ai.telemetry.functionId',
     'traceloop.entity.name',
+    'graph.node.name',
   ),
+  /** A name, or an id that says nothing. */
+  graphNodeId: shown('graph.node.id'),
   conversationId: shown(
     'gen_ai.conversation.id',
     'session.id',

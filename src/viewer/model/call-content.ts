@@ -238,12 +238,26 @@ export function toolCallFacts(span: SpanRecord): {
         readText(span.attributes, NAMES.errorType)
       : ''
   const told = parse(result)
-  return { args: given(parse(args ?? null)), result: isOurs(span) ? unwrapped(told) : gave(told), error }
+  const isWrapped = readText(span.attributes, NAMES.openInferenceKind) !== ''
+  const argsGiven = given(parse(args ?? null))
+  return {
+    args: isWrapped ? ofFunction(argsGiven) : argsGiven,
+    result: isOurs(span) ? unwrapped(told) : gave(told),
+    error,
+  }
 }
 
 /** The arguments alone, of all that LangChain tells when a tool begins. */
 function given(told: AttributeValue): AttributeValue {
   return isObject(told) && typeof told.input_str === 'string' ? parse(told.inputs ?? told.input_str) : told
+}
+
+/** The arguments by name, of a wrapped Python function. */
+function ofFunction(told: AttributeValue): AttributeValue {
+  if (!isObject(told) || !isObject(told.kwargs)) return told
+  const { kwargs, args, ...more } = told
+  const hasMore = Object.keys(more).length > 0 || (Array.isArray(args) && args.length > 0)
+  return hasMore ? told : kwargs
 }
 
 /** The content alone, of the message that LangChain makes of what a tool gave. */

@@ -16,6 +16,7 @@ import type { GateDecision, SpanCategory, SpanEvent, SpanRow } from './span.ts'
 
 const PREVIEW_CHARS = 200
 const REASON_CHARS = 1_000
+const NO_NAME = /^[\da-f-]{16,}$/i
 const NOT_ONE_LINE = /[^\S ]| {2}/
 
 export interface SpanDigest
@@ -149,6 +150,7 @@ function labelOf(category: SpanCategory, name: string, attributes: AttributeSour
     case 'agent':
       return (
         readText(attributes, NAMES.agentName) ||
+        readText(attributes, NAMES.graphNodeId).replace(NO_NAME, '') ||
         name.replace(/^(?:(?:invoke|create)_agent|invoke_workflow) /, '')
       )
     case 'gate':

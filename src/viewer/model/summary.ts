@@ -54,6 +54,8 @@ export function* summing({
   const calls = once.filter(({ row }) => row.category === 'llm' || row.category === 'embedding')
   const tools = once.filter((node) => node.row.category === 'tool')
   const firstAgent = nodes.find((node) => node.row.category === 'agent')
+  // What prepares a call is told as one by some, without its messages.
+  const firstCalls = nodes.filter(isModelCall).slice(0, 2)
   const opened = opensOnce(open)
   const startUs = rows.reduce((least, row) => Math.min(least, row.startUs), Number.POSITIVE_INFINITY)
   const endUs = rows.reduce((most, row) => Math.max(most, row.endUs || row.startUs), 0)
@@ -74,7 +76,7 @@ export function* summing({
     conversationId,
     status,
     reason,
-    inputPreview: yield* firstText([firstAgent, nodes[0], nodes.find(isModelCall)], opened, userText),
+    inputPreview: yield* firstText([firstAgent, nodes[0], ...firstCalls], opened, userText),
     answerPreview: yield* firstText([firstAgent, nodes[0], nodes.findLast(isModelCall)], opened, answerText),
     startUs: Number.isFinite(startUs) ? startUs : 0,
     endUs,
