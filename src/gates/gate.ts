@@ -107,8 +107,8 @@ export interface Gate {
   /** Records what would have been decided and enforces nothing. @default false */
   shadow?: boolean
   /**
-   * Tool points and `beforeCallAgent`: globs over the tool's name and over `identifier/name`; the gate is asked
-   * about no other call. Ignored at points that have no name.
+   * Tool points and `beforeCallAgent`: globs over the tool's name and over `identifier/name`, of an MCP server's tool over
+   * `mcp__identifier__name`, too; the gate is asked about no other call. Ignored at points that have no name.
    */
   match?: string | readonly string[]
   /**
@@ -183,9 +183,12 @@ export function runsElsewhere(gate: Gate): gate is Gate & { runtime: 'command' |
 }
 
 /** Whether a gate is asked about this call. */
-export function concerns(gate: Gate, call: { identifier?: string; apiName?: string }): boolean {
-  const { apiName, identifier } = call
+export function concerns(
+  gate: Gate,
+  call: { identifier?: string; apiName?: string; source?: ToolSource },
+): boolean {
+  const { apiName, identifier, source } = call
   if (gate.match === undefined || apiName === undefined) return true
   const globs = typeof gate.match === 'string' ? [gate.match] : gate.match
-  return globs.some((glob) => matchesTool(glob, { apiName, identifier }))
+  return globs.some((glob) => matchesTool(glob, { apiName, identifier, source }))
 }

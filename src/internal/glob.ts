@@ -28,15 +28,26 @@ export function assertGlob(value: unknown, what: string): void {
   if (!isGlob(value)) throw expected(`${what} to be ${GLOB.words}`, value)
 }
 
-/** Whether a glob names a tool: by its name, or by `identifier/name`. */
+/**
+ * Whether a glob names a tool: by its name, or by `identifier/name`. One of an MCP server also by what its model and its users know it
+ * by where that is Claude's, `mcp__identifier__name`: a guard that is written so must not let everything through.
+ */
 export function matchesTool(
   glob: string,
-  tool: { apiName: string; identifier?: string | undefined },
+  tool: { apiName: string; identifier?: string | undefined; source?: string | undefined },
 ): boolean {
-  const { apiName, identifier } = tool
+  const { apiName, identifier, source } = tool
+  if (matchesGlob(glob, apiName)) return true
+  if (identifier === undefined) return false
   return (
-    matchesGlob(glob, apiName) || (identifier !== undefined && matchesGlob(glob, `${identifier}/${apiName}`))
+    matchesGlob(glob, `${identifier}/${apiName}`) ||
+    (source === 'mcp' && matchesGlob(glob, `mcp__${identifier}__${apiName}`))
   )
+}
+
+/** The same glob as `identifier/name` where it is the other way of naming the tools of one MCP server. */
+export function globByHome(glob: string): string {
+  return glob.replace(/^mcp__([^*?]+?)__(?=.)/, '$1/')
 }
 
 /**

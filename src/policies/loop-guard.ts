@@ -42,8 +42,8 @@ export function loopGuard(options: LoopGuardOptions = {}): Gate {
   return {
     ...gate,
     point: 'beforeToolCall',
-    decide({ state, operationId, callKey = '', identifier, apiName = '', payload }) {
-      if (ignore.some((glob) => matchesTool(glob, { apiName, identifier }))) return undefined
+    decide({ state, operationId, callKey = '', identifier, source, apiName = '', payload }) {
+      if (ignore.some((glob) => matchesTool(glob, { apiName, identifier, source }))) return undefined
       const seen = memory<Memory>(state, `loop:${gate.id}:${operationId}`, () => ({ calls: [], refusals: 0 }))
       const digest = digestOf([identifier, apiName, payload]).slice(0, 16)
       const others = seen.calls.filter(([key]) => key !== callKey)

@@ -73,8 +73,8 @@ export function toolPolicy(options: ToolPolicyOptions): Gate {
   }
 }
 
-function names(glob: string, { apiName = '', identifier = '' }: GateContext): boolean {
-  return matchesTool(glob, { apiName, identifier })
+function names(glob: string, { apiName = '', identifier = '', source }: GateContext): boolean {
+  return matchesTool(glob, { apiName, identifier, source })
 }
 
 function rulesOf(

@@ -1,6 +1,6 @@
 import type { RunnableHook } from '../../hooks/agent-hook.ts'
 import type { HookEvent } from '../../hooks/index.ts'
-import { matchesGlob } from '../../internal/glob.ts'
+import { matchesTool } from '../../internal/glob.ts'
 
 /** A hook's `match` as a predicate. Patterns are tested against `apiName` and `identifier/apiName`. */
 export function compileMatch(match: RunnableHook['match']): ((event: HookEvent) => boolean) | undefined {
@@ -8,13 +8,22 @@ export function compileMatch(match: RunnableHook['match']): ((event: HookEvent) 
   if (typeof match === 'function') return match
   const test =
     typeof match === 'string'
-      ? (name: string) => matchesGlob(match, name)
-      : (name: string) => {
-          match.lastIndex = 0
-          return match.test(name)
-        }
+      ? (tool: NamedTool) => matchesTool(match, tool)
+      : ({ apiName, identifier }: NamedTool) =>
+          found(match, apiName) || found(match, `${identifier}/${apiName}`)
   return (event) => {
-    const { apiName, identifier } = event as { apiName?: string; identifier?: string }
-    return apiName !== undefined && (test(apiName) || test(`${identifier}/${apiName}`))
+    const { apiName, identifier, source } = event as Partial<NamedTool>
+    return apiName !== undefined && test({ apiName, identifier, source })
   }
+}
+
+interface NamedTool {
+  readonly apiName: string
+  readonly identifier: string | undefined
+  readonly source: string | undefined
+}
+
+function found(match: RegExp, name: string): boolean {
+  match.lastIndex = 0
+  return match.test(name)
 }

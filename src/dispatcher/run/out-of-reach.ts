@@ -2,7 +2,7 @@ import { concerns, decidesAt } from '../../gates/gate.ts'
 import type { Gate } from '../../gates/index.ts'
 import { HookspanError } from '../../internal/errors.ts'
 import { a, assertFields, type Fields, required } from '../../internal/expect.ts'
-import { matchesGlob } from '../../internal/glob.ts'
+import { globByHome, matchesGlob } from '../../internal/glob.ts'
 import type { OperationCore } from './operation-core.ts'
 import { fits, type RunTool } from './run-tool.ts'
 
@@ -72,6 +72,6 @@ function isMeantFor(gate: Gate, tool: ToolOutOfReach): boolean {
 function isFor(pattern: string | RegExp, tool: ToolOutOfReach): boolean {
   if (fits(pattern, tool)) return true
   if (tool.name !== '*') return false
-  const [home, name] = typeof pattern === 'string' ? pattern.split('/') : []
+  const [home, name] = typeof pattern === 'string' ? globByHome(pattern).split('/') : []
   return name === undefined ? tool.ranBy === 'sdk' : matchesGlob(home as string, tool.identifier ?? 'local')
 }

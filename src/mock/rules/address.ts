@@ -26,8 +26,11 @@ export function parseAddress(text: unknown, whose = 'mock()'): Address {
 
 type Call = Pick<StandInCall, 'identifier' | 'apiName' | 'agentPath'>
 
-export function isForTool({ tool }: Address, call: Pick<Call, 'identifier' | 'apiName'>): boolean {
-  return matchesTool(tool, call)
+export function isForTool(
+  { tool }: Address,
+  { identifier, apiName }: Pick<Call, 'identifier' | 'apiName'>,
+): boolean {
+  return matchesTool(tool, { identifier, apiName })
 }
 
 /** The agents of the address are the innermost ones of the path. */

@@ -41,9 +41,9 @@ export function standInOf(entry: unknown): StandIn {
     throw new HookspanError('INVALID_OPTION', `Mock "${id}" needs either \`returns\` or \`throws\`.`)
   }
   const wanted = Object.entries(when).map(([name, value]) => [name, canonicalJson(value)] as const)
-  return ({ apiName, identifier, args }) => {
+  return ({ apiName, identifier, source, args }) => {
     const isMeant =
-      matchesTool(match, { apiName, identifier }) &&
+      matchesTool(match, { apiName, identifier, source }) &&
       wanted.every(
         // In JSON what is not there would be null.
         ([name, value]) => isRecord(args) && args[name] !== undefined && canonicalJson(args[name]) === value,

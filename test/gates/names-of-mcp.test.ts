@@ -1,0 +1,59 @@
+import { type AgentHook, HookDispatcher, type HookFailure } from 'hookspan'
+import { type Gate, proceed } from 'hookspan/gates'
+import { requireHuman, toolPolicy } from 'hookspan/policies'
+import { describe, expect, it } from 'vitest'
+
+const gate = (match: string): Gate => ({ id: 'g', point: 'beforeToolCall', match, decide: proceed })
+
+/** One call of a tool of an MCP server, one of the program's own, with what was reported. */
+async function calls(gates: Gate[], source: 'mcp' | 'local' = 'mcp') {
+  const failures: HookFailure[] = []
+  const heard: string[] = []
+  const dispatcher = new HookDispatcher({ onHookError: (failure) => void failures.push(failure) })
+  dispatcher.use({ name: 'guards', gates })
+  const tools = [{ name: 'delete_order', identifier: 'orders' }, { name: 'search' }]
+  const hook: AgentHook = {
+    id: 'h',
+    type: 'beforeToolCall',
+    match: 'mcp__orders__delete_order',
+    handler: ({ apiName }) => void heard.push(apiName),
+  }
+  const op = dispatcher.startOperation({ tools, hooks: [hook] })
+  const deleted = await op.toolCall(
+    { apiName: 'delete_order', identifier: 'orders', source, args: {} },
+    () => 1,
+  )
+  const found = await op.toolCall({ apiName: 'search', args: {} }, () => 1)
+  await op.complete()
+  await dispatcher.drain()
+  return { deleted: deleted.state, found: found.state, heard, told: failures.map(({ message }) => message) }
+}
+
+const WAYS = ['mcp__orders__delete_order', 'mcp__orders__*', 'mcp__*', 'mcp__*__delete_*', 'orders/*']
+
+/** It is what Claude's models, permissions and hooks call it. */
+describe('a tool of an MCP server is also named by mcp__server__tool', () => {
+  it.each(WAYS)('%s: by what is denied, asked about, and allowed', async (name) => {
+    for (const guard of [toolPolicy({ deny: [name] }), requireHuman({ match: name })]) {
+      expect(await calls([guard])).toMatchObject({ deleted: 'denied', found: 'completed', told: [] })
+    }
+    expect(await calls([toolPolicy({ allow: [name] })])).toMatchObject({
+      deleted: 'completed',
+      found: 'denied',
+    })
+  })
+
+  it('which hooks hear of', async () => {
+    expect((await calls([gate('*')])).heard).toEqual(['delete_order'])
+  })
+
+  it.each(WAYS.slice(0, 4))('%s: and no tool that is of no such server', async (name) => {
+    const { deleted, found, heard } = await calls([toolPolicy({ allow: [name] })], 'local')
+    expect([deleted, found, heard]).toEqual(['denied', 'denied', []])
+  })
+
+  it('and is told of where there is no such tool', async () => {
+    const { told } = await calls([gate('mcp__orders__delete_ordre')])
+    expect(told).toEqual([expect.stringMatching(/names no tool of the run by mcp__orders__delete_ordre\./)])
+  })
+})
