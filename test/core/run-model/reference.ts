@@ -128,10 +128,10 @@ export function decide(
       const before = current
       const refused = human(id, NO_MEANING[point]?.includes('mutates') !== true)
       if (refused !== undefined) return refused
-      // An edit is put to the gates that decided before, and only their no counts.
-      for (const earlier of current === before ? [] : GATE_IDS.slice(0, index)) {
+      // An edit is put to the gates that decided before and to this one, and only their no counts, and who they ask; it has asked.
+      for (const earlier of current === before ? [] : GATE_IDS.slice(0, index + 1)) {
         asked.push(earlier)
-        const again = effectOf(earlier, spec.gates[earlier].kind, point).does === 'asks'
+        const again = earlier !== id && effectOf(earlier, spec.gates[earlier].kind, point).does === 'asks'
         const stopped = again ? human(earlier, false) : undefined
         if (stopped !== undefined) return stopped
       }
