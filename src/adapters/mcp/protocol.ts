@@ -13,16 +13,25 @@ export interface Request {
 
 export type Handler = (request: Request, extra: unknown) => unknown
 
+/** A client or a server. */
+interface Protocol {
+  readonly _requestHandlers?: unknown
+  /** What answers where there is no handler, as of a server that hands all on to another. */
+  readonly fallbackRequestHandler?: Handler
+}
+
 /** What is done around a handler, by the method of the request. */
 export type Around = Readonly<Record<string, (request: Request, extra: unknown, handler: Handler) => unknown>>
 
 /**
- * Puts something around the handlers of requests, those that are there and those to come.
+ * Puts something around the handlers of requests, those that are there and those to come, and around what answers
+ * requests that have none.
  *
  * @returns leaves them as they were.
  */
-export function watchHandlers(protocol: object, around: Around, observer: string): () => void {
-  const { _requestHandlers: handlers } = protocol as { _requestHandlers?: unknown }
+export function watchHandlers(watched: object, around: Around, observer: string): () => void {
+  const protocol = watched as Protocol
+  const { _requestHandlers: handlers } = protocol
   if (!(handlers instanceof Map)) {
     warnOnce(
       `hookspan: ${observer} does not know where this version of the MCP SDK keeps its handlers: what the other side ` +
@@ -31,8 +40,9 @@ export function watchHandlers(protocol: object, around: Around, observer: string
     return () => {}
   }
   return replace(handlers as Map<string, Handler>, 'get', (method) => {
-    const handler = Map.prototype.get.call(handlers, method) as Handler | undefined
+    const own = Map.prototype.get.call(handlers, method) as Handler | undefined
     const wrap = Object.hasOwn(around, method) ? around[method] : undefined
+    const handler = wrap ? (own ?? protocol.fallbackRequestHandler) : own
     return handler && wrap ? async (request, extra) => wrap(request, extra, handler) : handler
   })
 }
