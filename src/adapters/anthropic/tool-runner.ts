@@ -20,7 +20,7 @@ interface Runner extends AsyncIterable<unknown> {
 interface Thread {
   toolRunner(settings?: Loose, options?: Loose): Runner
   fork(): Thread
-  update(params: Loose): void
+  update(params: Loose, ...more: unknown[]): void
   readonly params: Loose
 }
 
@@ -35,11 +35,16 @@ export function watchRunners(client: object, options: ObserveOptions): () => voi
   if (typeof beta?.toolRunner !== 'function') return () => {}
   const { toolRunner, thread } = beta as BetaMessages
   const watchThread = (made: Thread): Thread => {
-    const { toolRunner: run, fork } = made
+    const { toolRunner: run, fork, update } = made
+    let last: ToolPlace | undefined
+    replace(made, 'update', (params, ...more) =>
+      update.call(made, last === undefined ? params : withTools(params, last), ...more),
+    )
     replace(made, 'toolRunner', (settings, more) => {
       const make = (place: ToolPlace) => {
+        last = place
         // A thread has the tools of its runners.
-        if (made.params.tools !== undefined) made.update(withTools({ tools: made.params.tools }, place))
+        if (made.params.tools !== undefined) made.update({ tools: made.params.tools })
         return run.call(made, settings, more)
       }
       return new WatchedRunner(client, options, make, more).runner
