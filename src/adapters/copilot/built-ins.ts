@@ -133,18 +133,28 @@ export class BuiltIns {
   }
 }
 
+/** What is said to a call that no run is there for, where somebody was to decide on it. */
+const NOBODY = {
+  permissionDecision: 'deny',
+  permissionDecisionReason: 'No run is under way that it belongs to, so that nobody could decide on it.',
+} as const
+
 /** The user's hooks, and behind them ours. */
 export function withHooks(
   own: CopilotHooks = {},
   isOwnTool: (name: string) => boolean,
-  current: () => BuiltIns | undefined,
+  current: () => BuiltIns | 'nobody' | undefined,
 ): CopilotHooks {
-  const builtIns = (name: string) => (isOwnTool(name) ? undefined : current())
+  const builtIns = (name: string) => {
+    const found = isOwnTool(name) ? undefined : current()
+    return found === 'nobody' ? undefined : found
+  }
   return {
     ...own,
     async onPreToolUse(input, invocation) {
       const given = asObject(await own.onPreToolUse?.(input, invocation)) ?? {}
       const name = asName(input.toolName) ?? ''
+      if (!isOwnTool(name) && current() === 'nobody') return { ...given, ...NOBODY }
       const called = builtIns(name)
       if (called === undefined || given.permissionDecision === 'deny') return given
       try {

@@ -1,4 +1,5 @@
 import { assertAdapterOptions } from '../../adapter/adapter-options.ts'
+import { guardsRun } from '../../dispatcher/guards-of.ts'
 import type { HookDispatcher } from '../../dispatcher/index.ts'
 import { yieldsTo } from '../../dispatcher/yielding.ts'
 import { a, type Fields } from '../../internal/expect.ts'
@@ -9,7 +10,15 @@ import { Patches } from '../sdk-run/patches.ts'
 import { assertSame, wrongTarget } from '../wrong-target.ts'
 import { withHooks } from './built-ins.ts'
 import { ADAPTER } from './capabilities.ts'
-import type { CopilotClient, CopilotConfig, CopilotSession, Prompt } from './sdk.ts'
+import type {
+  CopilotClient,
+  CopilotConfig,
+  CopilotSession,
+  CopilotTool,
+  Prompt,
+  ToolHandler,
+  ToolInvocation,
+} from './sdk.ts'
 import { SessionRun } from './session-run.ts'
 import { omitSdkSpans } from './telemetry.ts'
 
@@ -91,6 +100,13 @@ export function unobserveCopilot<T extends object>(client: T): T {
   return client
 }
 
+type Alone = (
+  tool: CopilotTool,
+  handler: ToolHandler,
+  args: unknown,
+  invocation: ToolInvocation,
+) => Promise<unknown>
+
 interface Watching {
   readonly host: RunHost
   readonly agentName: string
@@ -107,7 +123,9 @@ async function watched(
     const { handler } = tool
     if (handler === undefined) return tool
     const watchedHandler: typeof handler = (args, invocation) =>
-      run === undefined ? handler(args, invocation) : run.callTool(tool, handler, args, invocation)
+      run === undefined
+        ? alone(tool, handler, args, invocation)
+        : run.callTool(tool, handler, args, invocation)
     return { ...tool, handler: watchedHandler }
   })
   const names = new Set(config.tools?.map(({ name }) => name))
@@ -117,15 +135,28 @@ async function watched(
     hooks: withHooks(
       config.hooks,
       (name) => names.has(name),
-      () => run?.builtIns,
+      () => run?.builtIns ?? (guardsRun(host.dispatcher, {}) ? 'nobody' : undefined),
     ),
   })
   const { send, sendAndWait, abort, disconnect, sessionId } = session
   const stop = () => abort.call(session)
+  const start = (prompt?: string) =>
+    new SessionRun(host, config, { agentName, sessionId, prompt, stop, session: () => session })
   const begin = (prompt?: string) => {
-    const begun = new SessionRun(host, config, { agentName, sessionId, prompt, stop, session: () => session })
+    const begun = start(prompt)
     rememberRun(session, begun.run.parked)
     return begun
+  }
+  /** No prompt has led to it, as where an agent was started beside the session's own: a run of its own. */
+  const alone: Alone = async (tool, handler, args, invocation) => {
+    const begun = start()
+    try {
+      await begun.admit()
+      return await begun.callTool(tool, handler, args, invocation, false)
+    } finally {
+      begun.end()
+      await begun.over
+    }
   }
   let prepared: SessionRun | undefined
   session.on((event) => {

@@ -247,6 +247,7 @@ export class SessionRun {
     own: ToolHandler,
     args: unknown,
     invocation: ToolInvocation,
+    parkable = true,
   ): Promise<unknown> {
     const { toolCallId } = invocation
     this.asked(toolCallId)
@@ -258,6 +259,7 @@ export class SessionRun {
       toolCallId,
       apiName: tool.name,
       args,
+      ...(!parkable && { parkable }),
       ...defined({ description: tool.description, inputSchema: schemaOf(tool.parameters) }),
     })
     const decided = await call.decided
