@@ -15,7 +15,9 @@ const TICKS = 1e10
 
 /** US dollars, beside the tokens that a reply counts; undefined where it does not say so. */
 export function costBeside(usage: unknown): number | undefined {
-  const { cost, cost_in_usd_ticks: ticks, ...more } = asObject(usage) ?? {}
+  const said = asObject(usage)
+  if (said === undefined) return undefined
+  const { cost, cost_in_usd_ticks: ticks } = said
   const ticked = dollars(ticks)
   if (ticked !== undefined) return ticked / TICKS
   const parts = asObject(cost)
@@ -23,13 +25,16 @@ export function costBeside(usage: unknown): number | undefined {
     const { currency = 'USD', total_cost, totalCost = total_cost } = parts
     return currency === 'USD' ? dollars(totalCost) : undefined
   }
-  return withOwnKey(dollars(cost), more)
+  return withOwnKey(dollars(cost), said)
 }
 
 /** With a key of the user's own, what is taken is a fee, and the provider is paid beside it: less than that, or nothing. */
-function withOwnKey(taken: number | undefined, { is_byok, market_cost, ...more }: Loose): number | undefined {
+function withOwnKey(
+  taken: number | undefined,
+  { is_byok, market_cost, costDetails, cost_details }: Loose,
+): number | undefined {
   const { upstream_inference_cost, upstreamInferenceCost = upstream_inference_cost } =
-    asObject(more.cost_details ?? more.costDetails) ?? {}
+    asObject(cost_details ?? costDetails) ?? {}
   const paid = dollars(upstreamInferenceCost) ?? dollars(market_cost)
   const isFee = is_byok ?? (taken !== undefined && paid !== undefined && taken < paid)
   if (isFee !== true) return taken

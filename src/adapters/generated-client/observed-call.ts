@@ -75,19 +75,18 @@ export class ObservedCall implements WatchedCall {
     this.#options = options
     const model = typeof body.model === 'string' && body.model !== '' ? body.model : 'unknown'
     const { format, operationName, compacts } = this.#api
-    const init: LlmCallInit = {
+    // Field by field: each part that is spread into it would cost as much as the call's own bracket.
+    const init: { -readonly [K in keyof LlmCallInit]: LlmCallInit[K] } = {
       ...this.#server,
       model,
       request: body,
-      // No message can stand in for vectors.
-      ...(operationName === 'embeddings'
-        ? { read: (reply) => format.read(asObject(reply) ?? {}) }
-        : { standIn: (message, given) => this.#replace(message, body, given) }),
-      ...((this.#stream || body.background === true) && {
-        standInChunks: (message, given) => new GateReply(format, body, message, given).chunks(),
-      }),
-      ...(operationName !== undefined && { operationName }),
     }
+    // No message can stand in for vectors.
+    if (operationName === 'embeddings') init.read = (reply) => format.read(asObject(reply) ?? {})
+    else init.standIn = (message, given) => this.#replace(message, body, given)
+    if (this.#stream || body.background === true)
+      init.standInChunks = (message, given) => new GateReply(format, body, message, given).chunks()
+    if (operationName !== undefined) init.operationName = operationName
     const send = async (calls: SafeCalls) => {
       this.#assertInReach(calls, body)
       const own = ofOneCall.get(calls)

@@ -1,7 +1,6 @@
 import type { LlmRequest, StreamEndKind, TokenUsage } from '../../hooks/index.ts'
 import { errorMessage, errorType } from '../../internal/errors.ts'
 import { expected } from '../../internal/expect.ts'
-import { defined } from '../../internal/objects.ts'
 import type { LlmHead, LlmReading } from '../../wire/reading.ts'
 import type { Activity, LlmEnd } from '../plugins/instrument.ts'
 import { Bracket } from '../run/bracket.ts'
@@ -146,13 +145,15 @@ export abstract class ToldLlmCall<R> extends Bracket<LlmEnd, CallSite> {
   }
 
   /** As sums can take it. What is no amount counts as not said, which a budget takes for too much. */
-  #counted({ usage, costUsd = this.mark.costUsd }: LlmReading): Pick<LlmReading, 'usage' | 'costUsd'> {
-    const counted = countable(usage)
-    if ((usage ?? undefined) !== undefined && counted === undefined) this.#uncountable('usage', TOKENS, usage)
-    if (isAmount(costUsd)) return defined({ usage: counted, costUsd })
-    if ((costUsd ?? undefined) === undefined) return defined({ usage: counted })
-    this.#uncountable('costUsd', 'a finite number >= 0', costUsd)
-    return defined({ usage: counted })
+  #counted({ usage: given, costUsd = this.mark.costUsd }: LlmReading): {
+    readonly usage: TokenUsage | undefined
+    readonly costUsd: number | undefined
+  } {
+    const usage = countable(given)
+    if ((given ?? undefined) !== undefined && usage === undefined) this.#uncountable('usage', TOKENS, given)
+    if (isAmount(costUsd)) return { usage, costUsd }
+    if ((costUsd ?? undefined) !== undefined) this.#uncountable('costUsd', 'a finite number >= 0', costUsd)
+    return { usage, costUsd: undefined }
   }
 
   #uncountable(field: string, what: string, value: unknown): void {

@@ -2,7 +2,6 @@ import { AsyncLocalStorage } from 'node:async_hooks'
 import type { ToolSource } from '../../hooks/index.ts'
 import { carried } from '../../internal/carrier.ts'
 import { assertBody } from '../../internal/expect.ts'
-import { readFields } from '../../internal/objects.ts'
 import type { LlmReading } from '../../wire/reading.ts'
 import { costInHeaders } from '../../wire/told-cost.ts'
 
@@ -64,11 +63,11 @@ export const SCRIPTED_HEADER = 'x-hookspan-scripted'
 
 /** Looks at the head of a response, or of an error that holds the headers of one. */
 export function noteHead(mark: ModelCallMark | undefined, response: unknown): void {
-  if (mark === undefined) return
-  const { headers } = readFields(response, ['headers'])
-  const { get } = readFields(headers, ['get'])
-  if (typeof get !== 'function') return
+  if (mark === undefined || typeof response !== 'object' || response === null) return
   try {
+    const { headers } = response as { readonly headers?: { readonly get?: unknown } | null }
+    const get = headers?.get
+    if (typeof get !== 'function') return
     if (get.call(headers, SCRIPTED_HEADER) !== null) mark.scripted = true
     mark.costUsd ??= costInHeaders(headers)
   } catch {

@@ -4,6 +4,8 @@ import { readFields } from '../../internal/objects.ts'
 const PARTS = ['cachedInputTokens', 'cacheCreationInputTokens', 'reasoningTokens'] as const
 const COUNTS = ['inputTokens', 'outputTokens', ...PARTS] as const
 
+type Counts = Partial<Record<(typeof COUNTS)[number], unknown>>
+
 export const NO_USAGE: TokenUsage = { inputTokens: 0, outputTokens: 0 }
 
 /** What is counted or paid: in a sum, and in the budget held against it, nothing else may be. */
@@ -16,7 +18,8 @@ export function isAmount(value: unknown): value is number {
  * that is left out is none.
  */
 export function countable(usage: unknown): TokenUsage | undefined {
-  const { inputTokens, outputTokens, ...parts } = readFields(usage, COUNTS)
+  const parts = countsIn(usage)
+  const { inputTokens, outputTokens } = parts
   if ((inputTokens ?? outputTokens ?? undefined) === undefined) return undefined
   const [input, output] = [inputTokens ?? 0, outputTokens ?? 0]
   if (!isAmount(input) || !isAmount(output)) return undefined
@@ -29,6 +32,18 @@ export function countable(usage: unknown): TokenUsage | undefined {
     if (isAmount(part)) counted[name] = part
   }
   return counted
+}
+
+/** Of an object one of whose fields cannot be read, the others. */
+function countsIn(usage: unknown): Counts {
+  if (typeof usage !== 'object' || usage === null) return {}
+  try {
+    const { inputTokens, outputTokens, cachedInputTokens, cacheCreationInputTokens, reasoningTokens } =
+      usage as Counts
+    return { inputTokens, outputTokens, cachedInputTokens, cacheCreationInputTokens, reasoningTokens }
+  } catch {
+    return readFields(usage, COUNTS)
+  }
 }
 
 /** The sum; optional parts are present when either side has them. */
