@@ -6,7 +6,7 @@ import { MockEmbeddingModelV4, MockLanguageModelV4, MockRerankingModelV4 } from 
 import { EXTENDED_HOOK_TYPES, HOOK_TYPES, HookDispatcher } from 'hookspan'
 import { observeAISDK, parkedRun, runWith } from 'hookspan/ai-sdk'
 import { createApprovals } from 'hookspan/approval'
-import { deny, type Gate, mutate, skip } from 'hookspan/gates'
+import { deny, type Gate, mutate, proceed, skip } from 'hookspan/gates'
 import { mock, mockTools } from 'hookspan/mock'
 import { requireHuman, toolPolicy } from 'hookspan/policies'
 import { describe, expect, it, vi } from 'vitest'
@@ -251,6 +251,27 @@ describe('with hookspan and without', () => {
     const { dispatcher } = dispatcherWith()
     expect(await run(observeAISDK(ai, { dispatcher }).generateText)).toEqual(await run(ai.generateText))
   })
+
+  it.each([
+    ['changes', () => mutate('hidden'), ['hidden', 'hidden']],
+    ['withholds', () => deny('not for you'), []],
+    ['lets', () => proceed(), ['one', 'two', 'two']],
+  ])(
+    'streamText shows nothing of a result on its way before a gate that %s it',
+    async (_how, decide, shown) => {
+      const { dispatcher } = dispatcherWith(gate('afterToolCall', decide))
+      const { progress } = tools()
+      const model = says([call('progress', {})], [text('done')])
+      const result = observeAISDK(ai, { dispatcher }).streamText({
+        ...five,
+        ...{ model, tools: { progress }, prompt: 'go' },
+      })
+      const seen: unknown[] = []
+      for await (const part of result.fullStream) if (part.type === 'tool-result') seen.push(part.output)
+
+      expect(seen).toEqual(shown)
+    },
+  )
 
   it('streamText gives the same parts, preliminary results included', async () => {
     const run = async (streamText: typeof ai.streamText) => {

@@ -71,9 +71,13 @@ function given(outcome: ToolOutcome, { says }: Decided): unknown {
   throw new Error(outcome.toToolMessage().content)
 }
 
-/** A tool that gives results on its way: each is passed on, and the last one counts. */
+/**
+ * A tool that gives results on its way: each is passed on, and the last one counts. Where a gate decides on that one, all are kept
+ * back until it has, and those that are passed on are as the tool gave them.
+ */
 async function* relay(decided: Decided, results: AsyncIterable<unknown>): AsyncGenerator<unknown> {
   const { call } = decided
+  const held: unknown[] | undefined = call.gated ? [] : undefined
   let last: unknown
   let over = false
   const iterator = call.enter(() => results[Symbol.asyncIterator]())
@@ -82,7 +86,8 @@ async function* relay(decided: Decided, results: AsyncIterable<unknown>): AsyncG
       const { done, value } = await call.enter(() => iterator.next())
       if (done) break
       last = value
-      yield value
+      if (held === undefined) yield value
+      else held.push(value)
     }
     over = true
   } catch (error) {
@@ -97,5 +102,6 @@ async function* relay(decided: Decided, results: AsyncIterable<unknown>): AsyncG
   }
   const outcome = await call.settle(last).catch(() => call.outcome)
   const result = given(outcome, decided)
-  if (result !== last) yield result
+  if (result === last) yield* held ?? []
+  else yield result
 }

@@ -10,6 +10,7 @@ import type {
   ToolRunContext,
 } from '../../dispatcher/index.ts'
 import type { Refusal } from '../../gates/chain.ts'
+import { concerns, decidesAt } from '../../gates/gate.ts'
 import { FAILED, type Failures, Once } from './failures.ts'
 
 /** What a tool is given that runs unseen. */
@@ -125,6 +126,16 @@ export class SafeToolCall<A = unknown, R = unknown> {
   /** In a durable run: until it is kept that the tool is at work, which has to be before it is. Undefined elsewhere. */
   begins(): Promise<void> | undefined {
     return (this.#call as { begin?: () => Promise<void> } | undefined)?.begin?.()
+  }
+
+  /** Whether a gate decides on what it gives: until it has, nobody may be shown anything of that. */
+  get gated(): boolean {
+    const { apiName, identifier = 'local' } = this.#init
+    const gates = this.#failures.core?.allGates() ?? []
+    return gates.some(
+      (gate) =>
+        gate.shadow !== true && decidesAt(gate, 'afterToolCall') && concerns(gate, { apiName, identifier }),
+    )
   }
 
   /** How it ends where its tool must not begin any more: asked before {@link enter} begins it. */
