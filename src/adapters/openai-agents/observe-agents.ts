@@ -164,11 +164,8 @@ function prepare({ runner, agent, input }: Asked): ToolOutOfReach[] {
 /** Agents are seen when they are run, and when one hands over to them: each asks for its tools at every turn. */
 function observeAgent(agent: Agent): void {
   if (typeof agent?.getAllTools !== 'function') return
-  for (
-    let at = Object.getPrototypeOf(agent);
-    at !== null && at !== Object.prototype;
-    at = Object.getPrototypeOf(at)
-  ) {
+  // The agent itself, too: it may have been given a method of its own.
+  for (let at: object = agent; at !== null && at !== Object.prototype; at = Object.getPrototypeOf(at)) {
     observeAgentPrototype(at as Agent)
   }
   observeTools(agent, agent.tools ?? [])
@@ -239,10 +236,13 @@ function observeSearch(agent: Agent, tool: AnyTool): boolean {
   return true
 }
 
-/** Hosted tools are the provider's; the SDK runs shells, patches and computers without a function to put ours around. */
+/**
+ * Hosted tools are the provider's; the SDK runs shells, patches and computers without a function to put ours around. A computer is
+ * offered by another name than the one that its calls have, and either may be meant.
+ */
 function outOfReach(tool: AnyTool): ToolOutOfReach[] {
   if (isFunctionTool(tool)) return []
   const { type, name = type, providerData } = tool
-  if (type !== 'hosted_tool') return [{ name, ranBy: 'sdk' }]
+  if (type !== 'hosted_tool') return [...new Set([name, type])].map((each) => ({ name: each, ranBy: 'sdk' }))
   return hostedTools(responses, { tools: [{ type: name, ...providerData }] })
 }

@@ -1,10 +1,18 @@
-import { applyPatchTool, hostedMcpTool, shellTool, webSearchTool } from '@openai/agents'
+import {
+  tool as agentTool,
+  applyPatchTool,
+  computerTool,
+  hostedMcpTool,
+  shellTool,
+  webSearchTool,
+} from '@openai/agents'
 import { assistantMessage, ScriptedModel } from '@openai/agents/testing'
 import { HookDispatcher } from 'hookspan'
 import type { Gate } from 'hookspan/gates'
 import { mock, mockTools } from 'hookspan/mock'
 import { toolPolicy } from 'hookspan/policies'
-import { afterEach, describe, expect, it } from 'vitest'
+import { afterEach, describe, expect, it, vi } from 'vitest'
+import { z } from 'zod'
 import { eventsOf, findAll } from '../../support/told-events.ts'
 import { agentOf, bareRunner, letAllGo, looking, observed, scripted } from './support.ts'
 
@@ -14,6 +22,8 @@ const shell = () => shellTool({ shell: { run: () => Promise.reject(new Error('a 
 const patch = () =>
   applyPatchTool({ editor: { createFile: fail, updateFile: fail, deleteFile: fail } as never })
 const fail = () => Promise.reject(new Error('a real file was changed'))
+const computer = () =>
+  computerTool({ computer: { environment: 'browser', dimensions: [1, 1], screenshot: fail } as never })
 const mcp = () => hostedMcpTool({ serverLabel: 'crm', serverUrl: 'https://example.com' })
 
 async function ask(tool: unknown, prepare: (dispatcher: HookDispatcher) => unknown): Promise<string> {
@@ -33,9 +43,29 @@ describe('a tool that runs out of reach', () => {
     ['tools of a hosted MCP server', mcp(), toolPolicy({ deny: ['crm/*'] })],
     ['a shell', shell(), toolPolicy({ deny: ['shell'] })],
     ['a shell, among all', shell(), toolPolicy({ denyArguments: { '*': ['rm'] } })],
+    ['a computer, by the name of its calls', computer(), toolPolicy({ deny: ['computer'] })],
+    [
+      'a computer, by the name that it is offered by',
+      computer(),
+      toolPolicy({ deny: ['computer_use_preview'] }),
+    ],
     ['patches, among all', patch(), toolPolicy({ allow: ['search'] })],
   ])('ends the run when a gate decides on %s', async (_name, tool, gate) => {
     expect(await ask(tool, using(gate))).toMatch(/Gate "tool-policy" .* nobody would be asked/)
+  })
+
+  it('is none where an agent gives it by a method of its own', async () => {
+    const execute = vi.fn(() => 'wiped')
+    const wipe = agentTool({ name: 'wipe', description: 'Wipes.', parameters: z.object({}), execute })
+    const agent = agentOf({ model: scripted([['wipe', {}]], 'done') })
+    agent.getAllTools = async () => [wipe]
+    const dispatcher = new HookDispatcher()
+    dispatcher.use({ name: 'g', gates: [toolPolicy({ deny: ['wipe'] })] })
+
+    const { finalOutput } = await observed(bareRunner(), { dispatcher }).run(agent, 'hi')
+
+    expect(finalOutput).toBe('done')
+    expect(execute).not.toHaveBeenCalled()
   })
 
   it('is no matter of a list of others that are denied', async () => {
