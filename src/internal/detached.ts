@@ -4,12 +4,18 @@ import { safeStringify } from './json.ts'
 
 /** How many objects are copied before shared and circular references are looked for. */
 const UNTRACKED_OBJECTS = 100
+/** A value may make objects without end, a new one on each read. */
+const MAX_OBJECTS = 250_000
+const TOO_MANY = `[not copied: more than ${MAX_OBJECTS} objects]`
+/** A list of more places has hardly anything in them, and to go through them takes minutes. */
+const MAX_PLACES = 2 ** 25
 
 /**
  * A copy of a value, so that whoever gets it can reach nothing of the original: plain objects, lists, Maps, Sets, Dates,
  * bytes, errors and instances of classes, these with their class and their own fields. What an instance keeps where only
  * its own methods see it (`#private` fields, a socket, a promise's value) is not in its copy. Functions and what nobody
- * can change (`Blob`, `AbortSignal`) are kept. A part that cannot be read is text that says so. Never throws.
+ * can change (`Blob`, `AbortSignal`) are kept. A part that cannot be read, or is beyond what is copied, is text that says so.
+ * Never throws.
  */
 export function detached<T>(value: T): T {
   if (typeof value !== 'object' || value === null) return value
@@ -62,6 +68,7 @@ function copyOfMany(root: object): unknown {
   const unfilled: object[] = []
   const inner: Inner = (value) => {
     if (seen.has(value)) return seen.get(value)
+    if (seen.size >= MAX_OBJECTS) return TOO_MANY
     const shell = shellOf(value, prototypeOf(value))
     seen.set(value, shell)
     if (typeof shell === 'object' && shell !== value) unfilled.push(shell)
@@ -133,7 +140,8 @@ function spread(value: object): Loose {
 }
 
 /** By its places, because a class of lists may have a constructor or an iterator of its own. */
-function listOf(value: readonly unknown[], prototype: object | null | undefined): unknown[] {
+function listOf(value: readonly unknown[], prototype: object | null | undefined): unknown[] | string {
+  if (value.length > MAX_PLACES) return `[not copied: a list of ${value.length} places]`
   if (prototype === Array.prototype) return value.slice()
   const list = Array.from({ length: value.length }, (_item, index) => read(value, index))
   return prototype ? Object.setPrototypeOf(list, prototype) : list

@@ -78,6 +78,9 @@ export function withoutBytes(value: unknown): unknown {
 const PLAIN_DEPTH = 8
 /** At how many objects. */
 const PLAIN_OBJECTS = 1_000
+/** Of what goes on beyond it, nothing is said: a value may make objects without end, and a list may have places without items. */
+const MOST_OBJECTS = 1_000_000
+const MOST_PLACES = 2 ** 25
 
 let objectsLeft = 0
 
@@ -93,7 +96,7 @@ function holdsBytesWithin(value: object, depth: number): boolean | undefined {
   if (isBytes(value)) return true
   if (depth === 0 || --objectsLeft < 0) return undefined
   if (tellsItself(value)) return false
-  const items: unknown[] = Array.isArray(value) ? value : Object.values(value)
+  const items = itemsOf(value)
   for (let i = 0; i < items.length; i++) {
     const item = items[i]
     if (typeof item !== 'object' || item === null) continue
@@ -109,11 +112,16 @@ function holdsBytesSomewhere(value: object): boolean {
   for (let next = waiting.pop(); next !== undefined; next = waiting.pop()) {
     if (isBytes(next)) return true
     if (seen.has(next) || tellsItself(next)) continue
+    if (seen.size >= MOST_OBJECTS) return false
     seen.add(next)
-    const items: unknown[] = Array.isArray(next) ? next : Object.values(next)
-    for (const item of items) if (typeof item === 'object' && item !== null) waiting.push(item)
+    for (const item of itemsOf(next)) if (typeof item === 'object' && item !== null) waiting.push(item)
   }
   return false
+}
+
+function itemsOf(value: object): readonly unknown[] {
+  if (!Array.isArray(value)) return Object.values(value)
+  return value.length > MOST_PLACES ? [] : value
 }
 
 /** What was copied is not copied again: an object may be in many places, and in itself. */
@@ -140,8 +148,13 @@ export function bytesText({ byteLength }: ArrayBufferLike | ArrayBufferView): st
   return `[${byteLength} bytes of binary data]`
 }
 
+/** Never throws, also for a proxy that does not say whose it is. */
 export function isBytes(value: unknown): value is ArrayBufferLike | ArrayBufferView {
-  return ArrayBuffer.isView(value) || value instanceof ArrayBuffer
+  try {
+    return ArrayBuffer.isView(value) || value instanceof ArrayBuffer
+  } catch {
+    return false
+  }
 }
 
 /** JSON with the keys of every object in code point order, so that equal values have equal texts. */

@@ -2,6 +2,7 @@ import type { Attributes } from '@opentelemetry/api'
 import type { OperationInfo } from '../dispatcher/index.ts'
 import type { LlmRequest, LlmResponse } from '../hooks/index.ts'
 import { ignoreRejection, isThenable } from '../internal/async.ts'
+import { errorMessage } from '../internal/errors.ts'
 import { isBytes, safeStringify, withoutBytes } from '../internal/json.ts'
 import { fits } from '../internal/json-within.ts'
 import { outputMessage, outputMessages, textMessage } from '../wire/parts.ts'
@@ -82,9 +83,7 @@ export class ContentWriter {
 
   /** The conventions want an object; anything else is put into one under `key`. */
   object(attribute: string, value: unknown, key: string): this {
-    if (value === undefined) return this
-    const isObject = typeof value === 'object' && value !== null && !Array.isArray(value) && !isBytes(value)
-    this.#json(attribute, isObject ? value : { [key]: value })
+    if (value !== undefined) this.#json(attribute, asObject(value, key))
     return this
   }
 
@@ -196,6 +195,16 @@ function redacted(redact: Redact | undefined, value: unknown, place: ContentPlac
     ignoreRejection(shown)
   } catch {}
   return '[redaction failed]'
+}
+
+/** Never throws: what was a proxy once does not even say whether it is a list. */
+function asObject(value: unknown, key: string): unknown {
+  try {
+    const isObject = typeof value === 'object' && value !== null && !Array.isArray(value) && !isBytes(value)
+    return isObject ? value : { [key]: value }
+  } catch (error) {
+    return { [key]: `[not readable: ${errorMessage(error)}]` }
+  }
 }
 
 /** What cannot be read is made plain first, so that cutting sees ordinary JSON. */

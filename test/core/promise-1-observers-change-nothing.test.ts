@@ -188,6 +188,23 @@ describe('arguments and results that are hostile themselves', () => {
     },
   )
 
+  it('are copied for handlers as far as they go: objects without end, and a list of places without items', async () => {
+    const endless = (): object => ({
+      get next() {
+        return endless()
+      },
+    })
+    const sparse: unknown[] = []
+    sparse.length = 2 ** 32 - 1
+    const { op, types } = startWatched()
+    for (const args of [endless(), { sparse }]) {
+      const outcome = await op.toolCall({ apiName: 'take', args }, (given) => given === args)
+      expect(outcome).toMatchObject({ state: 'completed', result: true })
+    }
+    expect(types().filter((type) => type.endsWith('ToolCall'))).toHaveLength(4)
+    await op.complete()
+  })
+
   it('fail a call as they were thrown: a proxy that throws', async () => {
     const thrown = new Proxy({}, { get: throws, has: throws, getPrototypeOf: throws })
     const fails = () => Promise.reject(thrown)

@@ -276,6 +276,36 @@ describe('content capture', () => {
     expect(JSON.parse(cut).content).toMatch(/bytes cut\]$/)
   })
 
+  it.each([false, true])(
+    'has a span for arguments that say nothing of themselves, redacted: %s',
+    async (redacts) => {
+      using setup = traced({ captureContent: true, ...(redacts && { redact: (value: unknown) => value }) })
+      const { proxy: revoked, revoke } = Proxy.revocable({}, {})
+      revoke()
+      const places: unknown[] = []
+      places.length = 2 ** 32 - 1
+      const silent = new Proxy(
+        { id: 7 },
+        {
+          getPrototypeOf() {
+            throw new Error('no')
+          },
+        },
+      )
+      const op = setup.dispatcher.startOperation({ agentName: 'a' })
+      await op.step(async (step) => {
+        for (const [apiName, args] of Object.entries({ revoked, silent, places: { places } }))
+          expect(await step.toolCall({ apiName, args }, () => 'done')).toMatchObject({ state: 'completed' })
+      })
+      await op.complete()
+      const shown = (name: string) =>
+        setup.span(`execute_tool ${name}`).attributes['gen_ai.tool.call.arguments']
+      expect(shown('revoked')).toContain('[not readable: ')
+      expect(shown('silent')).toBe('{"id":7}')
+      expect(shown('places')).toContain('of 4294967295 items')
+    },
+  )
+
   it('says of bytes how many there are, and of a returned error what it says', async () => {
     using setup = traced({ captureContent: true })
     const op = setup.dispatcher.startOperation({ agentName: 'a' })
