@@ -12,6 +12,7 @@ import {
   renameSync,
   rmSync,
   symlinkSync,
+  truncateSync,
   writeFileSync,
   writeSync,
 } from 'node:fs'
@@ -292,6 +293,27 @@ describe('spoolDir', () => {
     rmSync(join(left, '1.newer'))
     start()
     await collector.until(() => collector.spans.length === 3)
+  })
+
+  it.each([
+    ['tells of it', 2 ** 40],
+    ['drops it for room', undefined],
+  ])('reads through no file that is longer than any of ours: %s', async (_does, maxSpoolBytes) => {
+    const left = await leaveBehind('a')
+    const huge = join(left, '2.spans')
+    writeFileSync(huge, '')
+    truncateSync(huge, 20 * 1024 ** 3)
+    const { tracing, dispatcher } = start(maxSpoolBytes === undefined ? {} : { maxSpoolBytes })
+    await runAgent(dispatcher, 'now')
+    const told = maxSpoolBytes
+      ? '2.spans is longer than any file of hookspan'
+      : 'the oldest spans are dropped'
+    await expect.poll(() => troubles.join(), { timeout: 10_000 }).toContain(told)
+    await tracing.shutdown()
+    expect(roots()).toContain('invoke_agent now')
+    expect(existsSync(huge)).toBe(false)
+    expect(existsSync(join(`${left}.unreadable`, '2.spans'))).toBe(maxSpoolBytes !== undefined)
+    expect(tracing.stats().spool?.setAside).toBe(0)
   })
 
   it('waits for no pipe in the folder, and follows no link out of it', async () => {

@@ -88,12 +88,20 @@ export class Leftover {
     if (number === undefined) return undefined
     const path = segmentPath(this.#lock.folder, number)
     const { size: bytes } = statSync(path)
-    let spans = 0
-    for (const { kind, end } of readRecords(path)) if (kind === 'e' && !this.#isAcked(number, end)) spans++
+    const spans = this.#endedIn(path, number)
     this.#given = this.#given.filter(({ place }) => place?.segment !== number)
     this.#segments.shift()
     unlinkSync(path)
     return { bytes, spans }
+  }
+
+  /** As far as the file can be read: it goes all the same. */
+  #endedIn(path: string, number: number): number {
+    let spans = 0
+    try {
+      for (const { kind, end } of readRecords(path)) if (kind === 'e' && !this.#isAcked(number, end)) spans++
+    } catch {}
+    return spans
   }
 
   /**

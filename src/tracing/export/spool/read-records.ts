@@ -11,6 +11,8 @@ export interface StoredRecord extends Partial<Frame> {
 const CHUNK_BYTES = 256 * 1024
 /** No record is so long; what is, is no record, and must not fill memory. */
 const MAX_RECORD_BYTES = 256 * 1024 * 1024
+/** No file of ours is so long: it ends with the record that reaches a megabyte. What is, would be read through for minutes. */
+const MAX_FILE_BYTES = 2 * MAX_RECORD_BYTES
 /** Of what is no record, so much is given. */
 const MAX_OTHER_BYTES = 64 * 1024
 
@@ -30,6 +32,7 @@ export function* readRecords(
   try {
     const stats = fstatSync(fd)
     if (!stats.isFile()) throw new Error(`${path} is no file`)
+    if (stats.size > MAX_FILE_BYTES) throw new Error(`${path} is longer than any file of hookspan`)
     const until = Math.min(upTo, stats.size)
     const file = new Window(fd, until)
     for (let at = from, end = from; at < until; at = end) {
