@@ -27,6 +27,8 @@ test('flies to Bergen when Oslo is sold out', async () => {
       .when({ to: match.regex(/^Ber/) })
       .returns({ ok: true }),
   ])
-  assert.equal(await bookFlight(['Oslo', 'Bergen']), 'Bergen')
+  const booked = await bookFlight(['Oslo', 'Bergen'])
+  mocks.assertUsed()
+  assert.equal(booked, 'Bergen')
   assert.equal(mocks.calls('book_flight').length, 2)
 })

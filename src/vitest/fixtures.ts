@@ -46,7 +46,7 @@ type Context = {
   task: TestTask & {
     meta: object
     retry?: number | { count?: number }
-    result?: { state?: string; retryCount?: number }
+    result?: { state?: string; retryCount?: number; errors?: object[] }
   }
 }
 type OnDispatcher = Context & { dispatcher: HookDispatcher }
@@ -72,6 +72,7 @@ export const test: TestAPI<HookspanFixtures> = baseTest.extend<HookspanFixtures 
     const isSkipped = task.result?.state === 'skip'
     const hasFailed = task.result?.state === 'fail'
     const failures = await kit.finish(isSkipped || hasFailed)
+    unfold(task.result?.errors)
     if (isSkipped) return
     const { coverage } = kit
     if (coverage !== undefined) Object.assign(task.meta, { [META_KEY]: coverage })
@@ -117,6 +118,17 @@ export const expect = baseExpect
 function isTriedAgain({ retry = 0, result }: Context['task']): boolean {
   const tries = typeof retry === 'number' ? retry : (retry.count ?? 0)
   return (result?.retryCount ?? 0) < tries
+}
+
+/** Where an `expect` fails and `using` then finds more, reporters show one error that says nothing, and not the two that it holds. */
+function unfold(errors: object[] = []): void {
+  errors.splice(0, errors.length, ...errors.flatMap(errorsIn))
+}
+
+function errorsIn(one: object): object[] {
+  const { name, error, suppressed } = one as { name?: string; error?: object; suppressed?: object }
+  if (name !== 'SuppressedError' || !error || !suppressed) return [one]
+  return [...errorsIn(suppressed), ...errorsIn(error)]
 }
 
 /** What went wrong stands whatever becomes of the trace. */

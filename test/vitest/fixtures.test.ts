@@ -89,6 +89,10 @@ const MISTAKES: [string, RegExp][] = [
     /^HookspanError: Tool "get_weather" was called, and no mock fits/,
   ],
   ['bad: a replay of its own that nobody takes out', /args\.city: expected "Oslo", got "Berlin"/],
+  [
+    'bad: mocks of its own, and an expect',
+    /^AssertionError: expected 'sorry' to be '7 °C'[\s\S]*HookspanError: Tool "get_weather" was called, and no mock fits/,
+  ],
   ['bad: a scripted human of its own who is not asked', /A scripted human was not asked/],
   ['bad: a recording that is missing under strict', /Record it first, with mode "record" or "auto"/],
   [

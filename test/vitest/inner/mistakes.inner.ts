@@ -329,3 +329,9 @@ test('ok: mocks of its own, whose failures it has seen', async ({ dispatcher, mo
   expect(() => other.assertUsed()).toThrow('no mock fits')
   mockTools(dispatcher, [mock('get_weather').returns(1)]).detach()
 })
+
+test('bad: mocks of its own, and an expect', async ({ dispatcher, model }) => {
+  using _mocks = mockTools(dispatcher)
+  const run = await execAgent({ agent: real, prompt, dispatcher, client: model([ask, 'sorry']) })
+  expect(run.content).toBe('7 °C')
+})
