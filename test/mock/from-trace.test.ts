@@ -51,6 +51,35 @@ describe('recordingFromTrace', () => {
     replay.assertFollowed()
   })
 
+  it('leaves out what the trace holds a part of', () => {
+    const span = (id: string, args: string, result: string, cut?: unknown) => ({
+      name: `execute_tool ${id}`,
+      spanContext: () => ({ traceId: 'a'.repeat(32), spanId: id }),
+      attributes: {
+        'gen_ai.operation.name': 'execute_tool',
+        'gen_ai.tool.name': id,
+        'gen_ai.tool.call.arguments': args,
+        'gen_ai.tool.call.result': result,
+        ...(cut === undefined ? {} : { 'hookspan.content.cut': cut }),
+      },
+    })
+    const { recording, trajectory, leftOut } = recordingFromTrace([
+      span('one', '{"a":1}', '{"ok":1}'),
+      span('two', '{"a":"x... [cut]"}', '{"ok":1}', ['gen_ai.tool.call.arguments']),
+      span('three', '{"a":1}', '{"ok":"x... [cut]"}', '["gen_ai.tool.call.result"]'),
+    ])
+    expect(recording.calls.map(({ tool }) => tool)).toEqual(['one'])
+    expect(trajectory).toEqual([
+      { name: 'one', args: { a: 1 } },
+      { name: 'two' },
+      { name: 'three', args: { a: 1 } },
+    ])
+    expect(leftOut).toEqual([
+      expect.stringContaining('two: its arguments cut in the trace'),
+      expect.stringContaining('three: its result cut in the trace'),
+    ])
+  })
+
   it('tells the model the very text again, also where it is JSON', async () => {
     const texts = ['"quoted"', '{ "a": 1 }', '12', 'plain']
     const run = async (dispatcher: HookDispatcher) => {

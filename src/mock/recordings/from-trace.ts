@@ -1,6 +1,6 @@
 import { HookspanError } from '../../internal/errors.ts'
 import { defined } from '../../internal/objects.ts'
-import { callsOfSpans, enclosingTools } from '../trajectory/span-calls.ts'
+import { callsOfSpans, cutOfCalls, enclosingTools } from '../trajectory/span-calls.ts'
 import { readSpans } from '../trajectory/spans.ts'
 import type { ExpectedCall } from '../trajectory/types.ts'
 import {
@@ -20,7 +20,7 @@ export interface FromTraceResult {
 
 /**
  * Turns the tool calls of a trace into a recording and an expected trajectory. Calls that were mocked or replayed,
- * or refused, are not answers of real tools, and are left out of the recording.
+ * or refused, are not answers of real tools, and are left out of the recording; so are those that the trace holds a part of.
  *
  * @param source spans, OTLP JSON or Jaeger's JSON, of one run.
  * @throws HookspanError `TRAJECTORY_UNREADABLE` when there are no spans; `INVALID_RECORDING` when there is no call,
@@ -49,6 +49,7 @@ export function recordingFromTrace(source: object): FromTraceResult {
   }
   const leftOut: string[] = []
   const enclosing = enclosingTools(spans)
+  const cut = cutOfCalls(spans)
   const recorded = calls.flatMap((call, index): RecordedToolCall[] => {
     const { name: tool, args, agentPath = ['agent'], identifier, result, outcome, mockSource } = call
     const why =
@@ -56,7 +57,7 @@ export function recordingFromTrace(source: object): FromTraceResult {
         ? `mocked (${mockSource ?? 'by a mock'})`
         : outcome === 'denied' || outcome === 'rejected' || outcome === 'skipped'
           ? outcome
-          : undefined
+          : cut[index] && `its ${cut[index]} cut in the trace; trace it with more \`maxContentBytes\``
     if (why !== undefined) {
       leftOut.push(`${tool}: ${why}`)
       return []
@@ -83,8 +84,8 @@ export function recordingFromTrace(source: object): FromTraceResult {
       calls: recorded,
     },
     trajectory: calls
-      .filter((_, index) => enclosing[index] === undefined)
-      .map(({ name, args }) => defined({ name, args })),
+      .map(({ name, args }, index) => defined({ name, args: cut[index] === 'arguments' ? undefined : args }))
+      .filter((_, index) => enclosing[index] === undefined),
     leftOut,
   }
 }

@@ -1,5 +1,6 @@
 import { jsonIn } from '../../internal/json.ts'
 import { defined } from '../../internal/objects.ts'
+import { GEN_AI, HOOKSPAN } from '../../spans/names.ts'
 import { unwrapToolResult } from '../../spans/tool-result.ts'
 import type { PlainSpan } from './spans.ts'
 import type { TrajectoryCall, TrajectoryOutcome } from './types.ts'
@@ -86,6 +87,16 @@ export function enclosingTools(spans: readonly PlainSpan[]): (string | undefined
   return spans.filter(isToolSpan).map((span) => {
     const above = spansAbove(span, byId).find((one) => isToolSpan(one) && !isAgentTool(one))
     return above && toCall(above, byId).name
+  })
+}
+
+/** Of each of those calls, what of it was too much for the trace, which holds a part of it. */
+export function cutOfCalls(spans: readonly PlainSpan[]): ('arguments' | 'result' | undefined)[] {
+  return spans.filter(isToolSpan).map(({ attributes }) => {
+    // A list, which Jaeger has as a text.
+    const cut = JSON.stringify(attributes[HOOKSPAN.contentCut] ?? '')
+    if (cut.includes(GEN_AI.toolCallArguments)) return 'arguments'
+    return cut.includes(GEN_AI.toolCallResult) ? 'result' : undefined
   })
 }
 
