@@ -20,9 +20,9 @@ export interface ApprovalRoutesOptions {
   tokens?: Readonly<Record<string, string>>
   /**
    * Takes signed answers, too (see `verifySignature`), without a bearer token. The path is not signed: an answer that
-   * lets a call run must carry the request's `argsDigest`.
+   * lets a call run must carry the request's `argsDigest`. Several while the secret is changed: any of them counts.
    */
-  webhookSecret?: string
+  webhookSecret?: string | readonly string[]
   /**
    * `dapr`: requests are listed, and `{ approved, reason? }` is taken, as by Dapr Agents. Its answers neither say who
    * gives them nor which arguments were seen, so it needs `tokens`, and takes no `token` and no `webhookSecret`.
@@ -84,19 +84,21 @@ export function approvalRoutes(options: ApprovalRoutesOptions): ApprovalRoutes {
     if (request.method !== method) return problem(405, `Use ${method}.`, { allow: method })
     const body = responds ? await readBody(request, MAX_ANSWER_BYTES) : new Uint8Array()
     if (body instanceof Response) return body
-    const caller = whoIs(request, body, owners, responds ? webhookSecret : undefined, replay)
-    if (caller === undefined && !(openForReading && !responds)) return refuse(id, responds === id)
+    const found = whoIs(request, body, owners, responds ? webhookSecret : undefined, replay)
+    const caller = found instanceof Error ? undefined : found
+    if (caller === undefined && !(openForReading && !responds))
+      return refuse(id, responds === id, found instanceof Error ? found.message : undefined)
     const waitMs = limiter.take(caller?.key ?? 'anonymous')
     if (waitMs > 0) return tooMany(waitMs)
     if (!responds) {
-      const found = id
+      const asked = id
         ? await approvals.get(decodeURIComponent(id))
         : await approvals.list(
             speaksDapr ? { status: 'pending', limit: MOST_LISTED } : filterOf(searchParams),
           )
-      if (found === undefined) return problem(404, 'There is no such request.')
-      if (!speaksDapr) return json(200, found)
-      return json(200, Array.isArray(found) ? found.map(daprRequest) : daprRequest(found as ApprovalRecord))
+      if (asked === undefined) return problem(404, 'There is no such request.')
+      if (!speaksDapr) return json(200, asked)
+      return json(200, Array.isArray(asked) ? asked.map(daprRequest) : daprRequest(asked as ApprovalRecord))
     }
     const requestId = decodeURIComponent(id as string)
     if (!speaksDapr) return respond(approvals, requestId, request, body, caller)
@@ -106,10 +108,10 @@ export function approvalRoutes(options: ApprovalRoutesOptions): ApprovalRoutes {
     return json(200, { status: 'ok', approval_request_id: requestId, approved })
   }
 
-  async function refuse(id: string | undefined, changes: boolean): Promise<Response> {
+  async function refuse(id: string | undefined, changes: boolean, why?: string): Promise<Response> {
     const waitMs = limiter.take('refused')
     if (changes && waitMs === 0) await approvals.noteRefused({ requestId: id ?? '', code: 'UNAUTHORIZED' })
-    return waitMs > 0 ? tooMany(waitMs) : unauthorized()
+    return waitMs > 0 ? tooMany(waitMs) : unauthorized(why)
   }
 
   return async (request) => {
@@ -163,7 +165,10 @@ interface Caller {
 const SIGNED = 'webhook'
 
 function ownersOf({ token, tokens, webhookSecret, openForReading }: ApprovalRoutesOptions): TokenOwner[] {
-  if (webhookSecret !== undefined) assertSecret(webhookSecret, 'the approval routes')
+  if (webhookSecret !== undefined) {
+    const secrets = Array.isArray(webhookSecret) ? webhookSecret : [webhookSecret]
+    for (const one of secrets.length === 0 ? [''] : secrets) assertSecret(one, 'the approval routes')
+  }
   const owners = tokenOwners({ token, tokens }, 'the approval routes', 'approver')
   if (owners.length === 0 && webhookSecret === undefined && !openForReading) {
     throw new HookspanError(
@@ -174,13 +179,14 @@ function ownersOf({ token, tokens, webhookSecret, openForReading }: ApprovalRout
   return owners
 }
 
+/** An error: what is wrong with a signature. Its time is looked at once it is known to be right, so that it may be told. */
 function whoIs(
   request: Request,
   body: Uint8Array,
   owners: readonly TokenOwner[],
-  webhookSecret: string | undefined,
+  webhookSecret: ApprovalRoutesOptions['webhookSecret'],
   replay: ReplayGuard,
-): Caller | undefined {
+): Caller | Error | undefined {
   const given = bearerToken(request)
   // Who answers without being named is named by the answer.
   if (given !== undefined) return ownerOfToken(owners, given)
@@ -189,8 +195,8 @@ function whoIs(
   try {
     verifySignature({ secret: webhookSecret, headers: request.headers, body, replay })
     return { name: undefined, key: SIGNED }
-  } catch {
-    return undefined
+  } catch (error) {
+    return error as Error
   }
 }
 

@@ -137,6 +137,32 @@ describe('approvalRoutes', () => {
     expect((await ask('POST', RESPOND, body, sign(SECRET))).status).toBe(401)
   })
 
+  it('takes answers that are signed with either secret while it is changed, and says why it takes one not', async () => {
+    const { ask } = await routes({ webhookSecret: ['the secret of next week', SECRET] })
+    const body = JSON.stringify({ decision: 'reject' })
+    const answer = (secret: string, at = new Date()) =>
+      ask('POST', RESPOND, body, {
+        authorization: '',
+        'webhook-id': secret,
+        'webhook-timestamp': String(Math.floor(at.getTime() / 1_000)),
+        'webhook-signature': new Webhook(secret, { format: 'raw' }).sign(secret, at, body),
+      })
+    const late = await answer(SECRET, new Date(Date.now() - 3_600_000))
+    expect(late).toMatchObject({ status: 401, body: { message: expect.stringContaining('timestamp') } })
+    expect(await answer('another secret')).toMatchObject({
+      status: 401,
+      body: { message: expect.stringContaining('does not match the body') },
+    })
+    expect((await answer(SECRET)).status).toBe(200)
+    // By the other one it is the second answer.
+    expect((await answer('the secret of next week')).status).toBe(409)
+  })
+
+  it('takes no empty list of secrets, and no empty one among them', async () => {
+    for (const webhookSecret of [[], [SECRET, '']])
+      await expect(routes({ webhookSecret })).rejects.toThrow('The secret of the approval routes')
+  })
+
   it('takes no signed answer for a request that it may not have been given for', async () => {
     const { ask, approvals } = await routes({ webhookSecret: SECRET })
     const signed = (answer: object, id: string) => {

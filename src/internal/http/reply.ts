@@ -16,8 +16,8 @@ export function problem(status: number, message: string, headers: Record<string,
   return json(status, { error: `HTTP_${status}`, message }, headers)
 }
 
-export function unauthorized(): Response {
-  return problem(401, 'A valid bearer token is required.', { 'www-authenticate': 'Bearer realm="hookspan"' })
+export function unauthorized(why = 'A valid bearer token is required.'): Response {
+  return problem(401, why, { 'www-authenticate': 'Bearer realm="hookspan"' })
 }
 
 export function tooMany(waitMs: number): Response {
