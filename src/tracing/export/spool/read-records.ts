@@ -11,8 +11,8 @@ export interface StoredRecord extends Partial<Frame> {
 const CHUNK_BYTES = 256 * 1024
 /** No record is so long; what is, is no record, and must not fill memory. */
 const MAX_RECORD_BYTES = 256 * 1024 * 1024
-/** No file of ours is so long: it ends with the record that reaches a megabyte. What is, would be read through for minutes. */
-const MAX_FILE_BYTES = 2 * MAX_RECORD_BYTES
+/** No file of ours is nearly so long: it ends with the record that reaches a megabyte. What is, would be read through for minutes. */
+const MAX_FILE_BYTES = 4 * MAX_RECORD_BYTES
 /** Of what is no record, so much is given. */
 const MAX_OTHER_BYTES = 64 * 1024
 
