@@ -239,7 +239,8 @@ describe('node --import hookspan/register', () => {
       const cwd = mkdtempSync(join(tmpdir(), 'hookspan-'))
       const log = join(cwd, 'asked.log')
       const command = { id: 'judge', type: 'command', command: process.execPath, inheritEnv: true }
-      const judge = { ...command, args: [program('judge.mjs'), log] }
+      // A program that starts beside others may take longer than a gate waits.
+      const judge = { ...command, args: [program('judge.mjs'), log], timeoutMs: 60_000 }
       const guards = Object.entries(config).map(([kind, [more]]) => [kind, [{ ...judge, ...more }]])
       writeFileSync(join(cwd, 'hookspan.config.json'), JSON.stringify(Object.fromEntries(guards)))
 
