@@ -124,8 +124,10 @@ it('a page that nobody sees asks for nothing, and shows all of it once it is see
     await post(viewer, otlp([runSpan('done', { traceId: String(number).repeat(32) })]))
     await expect.poll(() => front.locator('tr.run').count()).toBe(number + 1)
   }
-  // The size of the store was due already.
-  expect(asked.filter((path) => path !== '/api/status')).toEqual([])
+  // The size of the store was due already, and so may be the numbers above the list, which it asks for a while after the list.
+  const due = ['/api/status', '/api/numbers']
+  expect(asked.filter((path) => !due.includes(path))).toEqual([])
+  expect(asked.filter((path) => path === '/api/numbers').length).toBeLessThan(2)
   await turn(behind, false)
   await expect.poll(() => behind.locator('tr.run').count()).toBe(4)
   await post(viewer, otlp([runSpan('done', { traceId: 'b'.repeat(32) })]))
