@@ -263,18 +263,19 @@ describe('node --import hookspan/register', () => {
       OTEL_EXPORTER_OTLP_ENDPOINT: `http://127.0.0.1:${port}`,
       HOOKSPAN_RUN_ASKED_FOR: 'judge',
     }
-    const begunAt = performance.now()
-    const { code, stderr } = await registeredIn(program('judge.mjs'), {
-      env: { ...env, ...sending },
-      args: [log],
-    })
-    const tookMs = performance.now() - begunAt
+    const judged = async (more: object) => {
+      const begunAt = performance.now()
+      const told = await registeredIn(program('judge.mjs'), { env: { ...env, ...more }, args: [log] })
+      return { ...told, tookMs: performance.now() - begunAt }
+    }
+    const alone = await judged({})
+    const { code, stderr, tookMs } = await judged(sending)
     hanging.close()
     hanging.closeAllConnections()
     expect(code, stderr).toBe(0)
     expect(stderr).toContain('Spans cannot be delivered')
-    // The default of a gate.
-    expect(tookMs).toBeLessThan(5_000)
+    // The default of a gate is 5,000 ms, of which the program itself takes as much as the machine lets it.
+    expect(tookMs - alone.tookMs).toBeLessThan(4_000)
   })
 
   it('holds the mocks of hookspan.config.*', async () => {
