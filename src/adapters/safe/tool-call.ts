@@ -130,11 +130,11 @@ export class SafeToolCall<A = unknown, R = unknown> {
 
   /** Whether a gate decides on what it gives: until it has, nobody may be shown anything of that. */
   get gated(): boolean {
-    const { apiName, identifier = 'local' } = this.#init
+    const { apiName, identifier = 'local', source = 'local' } = this.#init
     const gates = this.#failures.core?.allGates() ?? []
+    const call = { apiName, identifier, source }
     return gates.some(
-      (gate) =>
-        gate.shadow !== true && decidesAt(gate, 'afterToolCall') && concerns(gate, { apiName, identifier }),
+      (gate) => gate.shadow !== true && decidesAt(gate, 'afterToolCall') && concerns(gate, call),
     )
   }
 
