@@ -104,7 +104,7 @@ async function collect(
 /** @throws Error when the reply is none. */
 export function readTurn(api: ModelApi, given: unknown, newId: () => string, madeUp: boolean): ModelTurn {
   const { reply, messages } = api.said(given, newId, madeUp)
-  const { response, usage, costUsd } = api.format.read(reply)
+  const { response, usage, reportedCostUsd } = api.format.read(reply)
   const custom = asObjects(messages).filter(({ type }) => type === 'custom_tool_call')
   return {
     messages,
@@ -115,7 +115,7 @@ export function readTurn(api: ModelApi, given: unknown, newId: () => string, mad
       arguments: argumentsText(call),
       ...(custom.some(({ call_id }) => call_id === call.toolCallId) && { custom: true }),
     })),
-    metered: (usage ?? costUsd) !== undefined,
+    metered: (usage ?? reportedCostUsd) !== undefined,
     ...defined({ unfinished: unfinished(response) }),
   }
 }

@@ -58,7 +58,7 @@ export class Spending {
     const { provider, model, usage } = call
     let costUsd: number | undefined
     try {
-      costUsd = prices?.(call)
+      costUsd = prices?.(call) ?? call.reportedCostUsd
       if (prices !== undefined && costUsd === undefined) warnOfUnknownPrice(provider, model)
     } finally {
       this.#add(usage, costUsd, `no price is known for model "${model}" of provider "${provider}"`)

@@ -3,7 +3,13 @@ import { a, assertFields, type Fields } from '../internal/expect.ts'
 import type { Counters, HookFailure } from './events/report.ts'
 
 /** What one model call cost, in US dollars; undefined when the price is not known. */
-export type PriceOf = (call: { provider: string; model: string; usage: TokenUsage }) => number | undefined
+export type PriceOf = (call: {
+  provider: string
+  model: string
+  usage: TokenUsage
+  /** `0` where the reply says that the call cost nothing, which holds where this gives undefined. */
+  reportedCostUsd?: number
+}) => number | undefined
 
 export interface HookDispatcherOptions {
   /**
@@ -24,7 +30,7 @@ export interface HookDispatcherOptions {
    * @default 1_000
    */
   mockTimeoutMs?: number
-  /** Prices a model call that carries no cost of its own. */
+  /** Prices a model call whose reply says no cost, or that it cost nothing. */
   priceOf?: PriceOf
   /**
    * `chain`: mutations of one gate pass to the next. `firstDecision`: the first answer that is not `proceed` ends

@@ -140,7 +140,7 @@ function read(reply: Loose): LlmReading {
   }
   const stop = asName(reply.stop_reason)
   const usage = countedUsage(reply.usage)
-  const costUsd = costBeside(reply.usage)
+  const reportedCostUsd = costBeside(reply.usage)
   return {
     response: present<LlmResponse>({
       id: asName(reply.id),
@@ -160,7 +160,7 @@ function read(reply: Loose): LlmReading {
         .filter((block) => !SAID.includes(block.type) && !isRun(block) && !isResult(block))
         .map(otherPart),
     }),
-    ...defined({ usage, costUsd }),
+    ...defined({ usage, reportedCostUsd }),
   }
 }
 

@@ -133,7 +133,7 @@ function textIn(content: unknown): string | undefined {
 class ChatReading implements LlmReading {
   readonly head: LlmHead
   declare readonly usage?: TokenUsage
-  declare readonly costUsd?: number
+  declare readonly reportedCostUsd?: number
   readonly #choices: readonly unknown[]
   #response: LlmResponse | undefined
 
@@ -150,8 +150,8 @@ class ChatReading implements LlmReading {
     // Groq says it beside the last chunk.
     const usage = readChatUsage(reply.usage ?? asObject(reply.x_groq)?.usage)
     if (usage !== undefined) this.usage = usage
-    const costUsd = costBeside(reply.usage)
-    if (costUsd !== undefined) this.costUsd = costUsd
+    const reportedCostUsd = costBeside(reply.usage)
+    if (reportedCostUsd !== undefined) this.reportedCostUsd = reportedCostUsd
   }
 
   get response(): LlmResponse {

@@ -144,7 +144,7 @@ function read(reply: Loose): LlmReading {
   const counts = asObject(reply.usage)
   const counted = readUsage(counts, asCount(counts?.outputTokens) === undefined ? USAGE : USAGE_V2)
   const usage = counted && withThoughts(counted, asObject(counts?.raw)?.total_tokens)
-  const costUsd = costOfModelReply(reply)
+  const reportedCostUsd = costOfModelReply(reply)
   return {
     response: present<LlmResponse>({
       id: asName(asObject(response)?.id),
@@ -164,7 +164,7 @@ function read(reply: Loose): LlmReading {
         .filter((item) => item.type !== 'text' && item.type !== 'reasoning' && !isToolPart(item))
         .flatMap((item) => part(item) ?? otherPart(item)),
     }),
-    ...defined({ usage, costUsd }),
+    ...defined({ usage, reportedCostUsd }),
   }
 }
 

@@ -28,6 +28,7 @@ export type InstalledPrices = (call: {
   provider: string
   model: string
   usage: TokenUsage
+  reportedCostUsd?: number
   atMs?: number
 }) => number | undefined
 
@@ -52,7 +53,9 @@ function pricesOf({ calcPrice }: GenaiPrices): InstalledPrices {
   const known = new Map<string, FlatPrices>()
   // Calls of the same model come one after the other.
   let last = { provider: '', model: '', key: ' ' }
-  return ({ provider, model, usage, atMs }) => {
+  return ({ provider, model, usage, reportedCostUsd, atMs }) => {
+    // It knows the price of a model, not whether a gateway takes it: some give it away.
+    if (reportedCostUsd !== undefined) return reportedCostUsd
     if (provider !== last.provider || model !== last.model)
       last = { provider, model, key: `${provider} ${model}` }
     const { key } = last

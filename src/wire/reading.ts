@@ -8,8 +8,10 @@ export interface LlmReading {
   /** The response without what was said, where that is known before all of it is read. */
   readonly head?: LlmHead
   readonly usage?: TokenUsage
-  /** US dollars, where the reply itself says so. */
+  /** US dollars, where whoever reads the reply knows. */
   readonly costUsd?: number
+  /** US dollars, as the reply itself says. A `0` counts where no `priceOf` knows better. */
+  readonly reportedCostUsd?: number
 }
 
 /** What a reply says of itself. */

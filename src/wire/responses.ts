@@ -198,7 +198,7 @@ function successOf(failed: boolean, status: unknown): { success?: boolean } {
 class ResponseReading implements LlmReading {
   readonly head: LlmHead
   declare readonly usage?: TokenUsage
-  declare readonly costUsd?: number
+  declare readonly reportedCostUsd?: number
   readonly #reply: Loose
   #response: LlmResponse | undefined
 
@@ -207,8 +207,8 @@ class ResponseReading implements LlmReading {
     this.head = headOf(reply, calls)
     const usage = readUsage(reply.usage, USAGE)
     if (usage !== undefined) this.usage = usage
-    const costUsd = costBeside(reply.usage)
-    if (costUsd !== undefined) this.costUsd = costUsd
+    const reportedCostUsd = costBeside(reply.usage)
+    if (reportedCostUsd !== undefined) this.reportedCostUsd = reportedCostUsd
   }
 
   get response(): LlmResponse {
@@ -258,7 +258,7 @@ function readWhole(reply: Loose): LlmReading {
     } else parts.push(otherPart(item))
   }
   const usage = readUsage(reply.usage, USAGE)
-  const costUsd = costBeside(reply.usage)
+  const reportedCostUsd = costBeside(reply.usage)
   return {
     response: present<LlmResponse>({
       ...headOf(reply, toolCalls.length > 0),
@@ -269,7 +269,7 @@ function readWhole(reply: Loose): LlmReading {
       providerToolCalls: runs,
       parts,
     }),
-    ...defined({ usage, costUsd }),
+    ...defined({ usage, reportedCostUsd }),
   }
 }
 

@@ -116,14 +116,14 @@ const TOLD: readonly (readonly [string, object, number | undefined])[] = [
 
 describe('what a reply says that it cost', () => {
   it.each(TOLD)('%s', (_who, reply, costUsd) => {
-    expect(readReply(reply).costUsd).toBe(costUsd)
+    expect(readReply(reply).reportedCostUsd).toBe(costUsd)
   })
 
   it('is read of a stream', () => {
     const read = (chunks: readonly object[]) => {
       const collector = new AnyCollector()
       for (const chunk of chunks) collector.push(chunk)
-      return collector.read().costUsd
+      return collector.read().reportedCostUsd
     }
     const delta = { choices: [{ index: 0, delta: { content: 'hi' }, finish_reason: 'stop' }] }
     expect(read([delta, { choices: [], usage: { ...TOKENS, cost: 3.6e-6 } }])).toBe(3.6e-6)

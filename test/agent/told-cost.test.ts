@@ -4,7 +4,7 @@ import { mutate } from 'hookspan/gates'
 import { observeOpenAI } from 'hookspan/openai'
 import { budget } from 'hookspan/policies'
 import OpenAI from 'openai'
-import { expect, it } from 'vitest'
+import { describe, expect, it } from 'vitest'
 
 /** A gateway: its name of a model is in no table of prices. */
 const MODEL = 'our-alias'
@@ -127,4 +127,60 @@ it('is taken from the head of what a proxy of LiteLLM answers', async () => {
   )
   expect(own.totals.costUsd).toBe(0.01)
   await own.complete()
+})
+
+describe('a reply that says that it cost nothing, as of a proxy without prices', () => {
+  const free = { headers: { 'x-litellm-response-cost': '0.0' } }
+  const url = 'http://litellm.internal:4000'
+
+  it.each([
+    ['in its head', () => gateway(free, url)],
+    ['in its body', () => gateway({ usage: { cost: 0 } })],
+  ])('%s, is priced by a `priceOf`, which `maxCostUsd` and `budget()` hold', async (_where, start) => {
+    const asked: unknown[] = []
+    const priceOf = ({ reportedCostUsd }: { reportedCostUsd?: number }) => {
+      asked.push(reportedCostUsd)
+      return 0.01
+    }
+    const one = start()
+    const limited = { ...agent, maxCostUsd: 0.02, maxSteps: 5 }
+    const run = await execAgent({ agent: limited, prompt: 'go', client: one.client, priceOf })
+    expect(run).toMatchObject({ reason: 'cost_limit', costUsd: 0.02 })
+    expect(one.asked()).toBe(2)
+    expect(asked.slice(-2)).toEqual([0, 0])
+
+    const dispatcher = new HookDispatcher({ priceOf })
+    dispatcher.use({ name: 'money', gates: [budget({ maxCostUsd: 0.02 })] })
+    const two = start()
+    const op = dispatcher.startOperation({ agentName: 'a' })
+    const observed = observeOpenAI(two.client, { dispatcher })
+    const ask = () => observed.chat.completions.create({ model: MODEL, messages: [] })
+    await op.run(ask)
+    await op.run(ask)
+    expect(JSON.stringify(await op.run(ask))).toContain('$0.0200 of $0.02')
+    expect(two.asked()).toBe(2)
+    await op.complete()
+  })
+
+  it('is taken at its word where no `priceOf` knows better', async () => {
+    const ways = [{ priceOf: () => undefined }, {}]
+    for (const way of ways) {
+      const { client } = gateway({ usage: { cost: 0 } })
+      const run = await execAgent({
+        agent: { ...agent, maxCostUsd: 1, maxSteps: 2 },
+        prompt: 'go',
+        client,
+        ...way,
+      })
+      expect(run).toMatchObject({ reason: 'max_steps', costUsd: 0 })
+    }
+  })
+
+  it('is not what the author of a loop says', async () => {
+    const op = new HookDispatcher({ priceOf: () => 5 }).startOperation({ agentName: 'a' })
+    const read = () => ({ response: {}, usage: { inputTokens: 1, outputTokens: 1 }, costUsd: 0 })
+    await op.llmCall({ model: MODEL, request: {}, read }, () => 'cached')
+    expect(op.totals.costUsd).toBe(0)
+    await op.complete()
+  })
 })

@@ -116,7 +116,7 @@ export function readReply(reply: unknown, told?: Loose): LlmReading {
         ? undefined
         : tool_calls.map(({ id: toolCallId = '', name, args }) => ({ toolCallId, apiName: name, args })),
   }) as LlmResponse
-  return defined({ response, usage: usageOf(message, about), costUsd: costBeside(about.usage) })
+  return defined({ response, usage: usageOf(message, about), reportedCostUsd: costBeside(about.usage) })
 }
 
 export function messageIn(reply: unknown): LcMessage {

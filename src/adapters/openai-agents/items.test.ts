@@ -119,7 +119,10 @@ it('tells what the provider says that a reply cost', () => {
     responseId: 'r',
     providerData: { usage },
   }
-  expect(readResponse(given)).toMatchObject({ usage: { inputTokens: 1, outputTokens: 2 }, costUsd: 0.5 })
+  expect(readResponse(given)).toMatchObject({
+    usage: { inputTokens: 1, outputTokens: 2 },
+    reportedCostUsd: 0.5,
+  })
 })
 
 it('tells a streamed thought of chat completions, and puts back what a gate makes of it', () => {

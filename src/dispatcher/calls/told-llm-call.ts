@@ -6,7 +6,7 @@ import type { Activity, LlmEnd } from '../plugins/instrument.ts'
 import { Bracket } from '../run/bracket.ts'
 import type { CurrentPlace } from '../run/current.ts'
 import { type ModelCallMark, noteHead, runModelCall } from '../run/live-calls.ts'
-import type { CallSite, OperationCore } from '../run/operation-core.ts'
+import type { CallSite, Counted, OperationCore } from '../run/operation-core.ts'
 import { countable, isAmount } from '../run/usage.ts'
 import type { LlmCallInit } from './llm-call-init.ts'
 import { tellProviderCalls } from './provider-call.ts'
@@ -90,9 +90,10 @@ export abstract class ToldLlmCall<R> extends Bracket<LlmEnd, CallSite> {
 
   #answered(reading: LlmReading, streamEnd?: StreamEndKind): LlmEnd {
     const { core } = this
-    const { usage, costUsd: given } = this.#counted(this.spent ?? reading)
+    const counted = this.#counted(this.spent ?? reading)
+    const { usage } = counted
     const { model = this.init.model } = reading.head ?? reading.response
-    const costUsd = core.costOf(this.provider, model, usage, given)
+    const costUsd = core.costOf({ provider: this.provider, model, ...counted })
     const scripted = this.#scripted()
     core.addLlm(usage, costUsd, !scripted && this.#untold(usage))
     this.site.noteLlm?.(reading, usage, costUsd)
@@ -115,9 +116,10 @@ export abstract class ToldLlmCall<R> extends Bracket<LlmEnd, CallSite> {
     this.announce()
     const { core } = this
     const partial = this.readSoFar()
-    const { usage, costUsd } = this.#counted(this.spent ?? partial ?? { response: {} })
+    const counted = this.#counted(this.spent ?? partial ?? { response: {} })
+    const { usage } = counted
     const mocked = this.#scripted(error) && { mocked: true }
-    const cost = core.costOf(this.provider, this.init.model, usage, costUsd)
+    const cost = core.costOf({ provider: this.provider, model: this.init.model, ...counted })
     core.addLlm(usage, cost)
     const came = {
       ...mocked,
@@ -145,15 +147,12 @@ export abstract class ToldLlmCall<R> extends Bracket<LlmEnd, CallSite> {
   }
 
   /** As sums can take it. What is no amount counts as not said, which a budget takes for too much. */
-  #counted({ usage: given, costUsd = this.mark.costUsd }: LlmReading): {
-    readonly usage: TokenUsage | undefined
-    readonly costUsd: number | undefined
-  } {
+  #counted({ usage: given, costUsd, reportedCostUsd = this.mark.costUsd }: LlmReading): Counted {
     const usage = countable(given)
     if ((given ?? undefined) !== undefined && usage === undefined) this.#uncountable('usage', TOKENS, given)
-    if (isAmount(costUsd)) return { usage, costUsd }
+    if (isAmount(costUsd)) return { usage, costUsd, reportedCostUsd }
     if ((costUsd ?? undefined) !== undefined) this.#uncountable('costUsd', 'a finite number >= 0', costUsd)
-    return { usage, costUsd: undefined }
+    return { usage, costUsd: undefined, reportedCostUsd }
   }
 
   #uncountable(field: string, what: string, value: unknown): void {

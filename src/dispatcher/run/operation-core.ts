@@ -13,6 +13,7 @@ import type {
 } from '../../hooks/index.ts'
 import { HookspanError } from '../../internal/errors.ts'
 import { expected } from '../../internal/expect.ts'
+import { defined } from '../../internal/objects.ts'
 import type { LlmReading } from '../../wire/reading.ts'
 import type { OperationRecord } from '../events/operation-record.ts'
 import type { Reporter } from '../events/report.ts'
@@ -42,6 +43,20 @@ export interface OperationHost {
   readonly composition: 'chain' | 'firstDecision'
   readonly fitted: FittedPatterns
   ended(record: OperationRecord): void
+}
+
+/** What is known of what a model call took. */
+export interface Counted {
+  readonly usage: TokenUsage | undefined
+  /** By whoever read the reply. */
+  readonly costUsd: number | undefined
+  /** By the reply itself. */
+  readonly reportedCostUsd: number | undefined
+}
+
+interface CountedCall extends Counted {
+  readonly provider: string
+  readonly model: string
 }
 
 /** One place in an operation from which calls are made: the operation itself, one of its steps, or a call in it. */
@@ -376,21 +391,19 @@ export class OperationCore {
     this.costUsd = addOptional(this.costUsd, costUsd)
   }
 
-  /** @param told what the call itself says that it cost. */
-  costOf(
-    provider: string,
-    model: string,
-    usage: TokenUsage | undefined,
-    told: number | undefined,
-  ): number | undefined {
+  /** A gateway says `0` of what it has no price of and of what another key pays, too, so that a price of the user's own goes before it. */
+  costOf({ provider, model, usage, costUsd: stated, reportedCostUsd }: CountedCall): number | undefined {
+    const price = this.init.priceOf ?? this.host.priceOf
+    const isPriced = price !== undefined && usage !== undefined
+    const told = stated ?? (reportedCostUsd === 0 && isPriced ? undefined : reportedCostUsd)
     if (told !== undefined) {
       this.noteCost?.(usage, told)
       return told
     }
-    const price = this.init.priceOf ?? this.host.priceOf
-    if (price === undefined || usage === undefined) return undefined
+    if (!isPriced) return undefined
     try {
-      const costUsd: unknown = price({ provider, model, usage }) ?? undefined
+      const asked = { provider, model, usage, ...defined({ reportedCostUsd }) }
+      const costUsd: unknown = price(asked) ?? reportedCostUsd
       if (costUsd === undefined) return undefined
       if (isAmount(costUsd)) return costUsd
       throw expected('`priceOf` to give a finite number >= 0, or nothing', costUsd)

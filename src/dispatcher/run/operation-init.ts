@@ -95,7 +95,7 @@ export interface OperationInit {
   approver?: Approver
   /** Aborting it aborts the tools and model calls in flight. */
   signal?: AbortSignal
-  /** Prices model calls that carry no cost of their own; else the dispatcher's is asked. */
+  /** Prices model calls whose replies say no cost, or that they cost nothing; else the dispatcher's is asked. */
   priceOf?: PriceOf
   /** Put on the operation's span. */
   attributes?: Record<string, string | number | boolean>
