@@ -19,11 +19,12 @@ export async function* callModel(
   run.assertInReach(providerTools(ctx.model))
   await agent.beginTurn()
   const request = requestOf(ctx)
+  const provider = providerOf(ctx.model)
   const calls = await run.calls()
   let given: unknown
   const call = calls.openLlmCall<unknown>({
     model: nameOf(ctx.model),
-    provider: providerOf(ctx.model),
+    provider,
     request,
     standIn: (message: LlmResponse): unknown => message,
     standInChunks: (message: LlmResponse, reply?: unknown) => {
@@ -45,7 +46,10 @@ export async function* callModel(
   let stream: AsyncIterable<object>
   try {
     const asked = contextOf(ctx, request, decided.request)
-    model = new ModelChunks(relay(ask(asked), (step) => call.run(step)))
+    model = new ModelChunks(
+      relay(ask(asked), (step) => call.run(step)),
+      provider,
+    )
     stream = (await call.settle(model.chunks())) as AsyncIterable<object>
   } catch (error) {
     call.fail(error)

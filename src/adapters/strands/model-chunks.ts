@@ -11,14 +11,19 @@ import type { ModelResult, StrandsBlock, StrandsEvent } from './sdk.ts'
 export class ModelChunks {
   readonly #events = new WeakMap<object, StrandsEvent>()
   readonly #from: AsyncGenerator<StrandsEvent, { readonly result: ModelResult } | undefined>
+  readonly #provider: string
   #block = 0
   #said = false
   #stopReason: string | undefined
   /** What the model call gave, once all of it has come. */
   result: ModelResult | undefined
 
-  constructor(from: AsyncGenerator<StrandsEvent, { readonly result: ModelResult } | undefined>) {
+  constructor(
+    from: AsyncGenerator<StrandsEvent, { readonly result: ModelResult } | undefined>,
+    provider: string,
+  ) {
     this.#from = from
+    this.#provider = provider
   }
 
   async *chunks(): AsyncGenerator<Loose> {
@@ -53,7 +58,7 @@ export class ModelChunks {
     if (told?.type === 'modelContentBlockStopEvent') this.#block++
     if (told?.type === 'modelMessageStopEvent') this.#stopReason = asText(told.stopReason)
     // Before the end: at the limit of its tokens the SDK throws in the place of a reply that is paid for.
-    if (told?.type === 'modelMetadataEvent') return finishOf(this.#stopReason, asObject(told.usage))
+    if (told?.type === 'modelMetadataEvent') return this.#finishOf(this.#stopReason, asObject(told.usage))
     if (told?.type !== 'modelContentBlockDeltaEvent') return { type: 'ping' }
     const { type: kind, text } = asObject(told.delta) ?? {}
     const delta = asText(text)
@@ -76,23 +81,27 @@ export class ModelChunks {
       if (text !== '') yield { type: 'text-delta', id: 'whole', delta: text }
       for (const block of message.content) if (block.type === 'toolUseBlock') yield this.#blockOf(block)
     }
-    yield finishOf(stopReason, metadata?.usage)
+    yield this.#finishOf(stopReason, metadata?.usage)
+  }
+
+  #finishOf(finishReason: string | undefined, usage: Loose | undefined): Loose {
+    return { type: 'finish', usage: usageOf(usage, this.#provider), ...defined({ finishReason }) }
   }
 }
 
-function finishOf(finishReason: string | undefined, usage: Loose | undefined): Loose {
-  return { type: 'finish', usage: usageOf(usage), ...defined({ finishReason }) }
-}
-
-/** Whether `inputTokens` has those of the cache in it tells the sum. */
-function usageOf(usage: Loose | undefined): Loose {
+/**
+ * Whether `inputTokens` has those of the cache in it tells the sum; not of Anthropic's model, which sums up what it has without
+ * them.
+ */
+function usageOf(usage: Loose | undefined, provider: string): Loose {
   const { totalTokens } = usage ?? {}
   const cacheRead = asCount(usage?.cacheReadInputTokens)
   const cacheWrite = asCount(usage?.cacheWriteInputTokens)
   const output = asCount(usage?.outputTokens)
   const input = asCount(usage?.inputTokens)
   if (input === undefined || output === undefined) return {}
-  const whole = input + output === totalTokens ? input : input + (cacheRead ?? 0) + (cacheWrite ?? 0)
+  const holdsCached = provider !== 'anthropic' && input + output === totalTokens
+  const whole = holdsCached ? input : input + (cacheRead ?? 0) + (cacheWrite ?? 0)
   return { inputTokens: { total: whole, cacheRead, cacheWrite }, outputTokens: { total: output } }
 }
 
