@@ -26,6 +26,7 @@ import { callsOfEvents } from '../mock/trajectory/event-calls.ts'
 import { eventsOf } from '../mock/trajectory/humans.ts'
 import { assertNoSpanSlip } from '../mock/trajectory/match-spans.ts'
 import { assertNoSlip, assertNoSlipOf, assertNotMisspelt } from '../mock/trajectory/misspelt.ts'
+import { isEmptyTraceList } from './trace-lists.ts'
 
 interface MatcherResult {
   pass: boolean
@@ -201,9 +202,11 @@ export const matchers = {
 
 /** Of an agent that was not given the test's dispatcher, whatever must not happen has not. */
 function assertRan(received: unknown): void {
-  if (!isRecord(received) || typeof received.tree !== 'function') return
-  const { events, spans, dropped } = received
-  if (![events, spans].every((list) => Array.isArray(list) && list.length === 0) || dropped !== 0) return
+  if (!isEmptyTraceList(received)) {
+    if (!isRecord(received) || typeof received.tree !== 'function') return
+    const { events, spans, dropped } = received
+    if (![events, spans].every((list) => Array.isArray(list) && list.length === 0) || dropped !== 0) return
+  }
   throw new HookspanError(
     'TRAJECTORY_UNREADABLE',
     'The trace is empty: nothing has run on the dispatcher of this test. Give it to the agent, and await the run. ' +

@@ -34,6 +34,7 @@ import { GEN_AI, HOOKSPAN } from '../spans/names.ts'
 import type { RecordedSpan } from '../spans/span-tree.ts'
 import { coverageOf } from './coverage.ts'
 import type { ReplayFixtureOptions } from './test-files.ts'
+import { traceList } from './trace-lists.ts'
 import { TraceTree } from './trace-tree.ts'
 
 /** What happened in the test's dispatcher. */
@@ -74,8 +75,10 @@ export class TestKit {
   readonly #failedExpectations: Error[] = []
   #mocks: MockTools | undefined
   #humans: ScriptedApprovals | undefined
-  /** Whether the test has looked at what ran: then it says itself that nothing did. */
+  /** Whether the test has looked at all that ran: then it says itself that nothing did. */
   #isTraceRead = false
+  /** Not where it looks for something in it, which is not there either of an agent that has another dispatcher. */
+  #isTraceSearched = false
 
   /** `signal`: the test's, aborted when it is out of time. */
   constructor(signal?: AbortSignal) {
@@ -85,20 +88,21 @@ export class TestKit {
     this.#log = recordEvents(this.#own)
     subscribe(HOOK_CHANNEL, this.#onHookRun)
     const log = () => this.#log
-    const read = () => {
+    const read = <T>(list: readonly T[]) => {
       this.#isTraceRead = true
+      return traceList(list, () => {
+        this.#isTraceSearched = true
+      })
     }
     this.trace = {
       get events() {
-        read()
-        return log().events
+        return read(log().events)
       },
       get dropped() {
         return log().dropped
       },
       get spans() {
-        read()
-        return tree.spans
+        return read(tree.spans)
       },
       tree: () => tree.toString(),
       toJSON: () => tree.toJSON(),
@@ -219,7 +223,7 @@ export class TestKit {
   /** Of an agent that has another dispatcher, or none, the real tools ran: mocks that are optional, or not called, tell nothing. */
   #nothingRan(): Error[] {
     const hasRan = this.#tree.spans.length > 0 || this.#log.events.length > 0 || this.#log.dropped > 0
-    if (this.#mocks === undefined || hasRan || this.#isTraceRead) return []
+    if (this.#mocks === undefined || hasRan || (this.#isTraceRead && !this.#isTraceSearched)) return []
     return [
       new HookspanError(
         'MOCK_UNUSED',

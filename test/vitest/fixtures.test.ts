@@ -55,6 +55,10 @@ const MISTAKES: [string, RegExp][] = [
     'bad: mocks of an agent that has another dispatcher',
     /The test has mocks, and nothing has run on its dispatcher/,
   ],
+  [
+    'bad: mocks of an agent that has another dispatcher, whose spans are looked through',
+    /The test has mocks, and nothing has run on its dispatcher/,
+  ],
   ['bad: a mock for a tool that no agent has', /tool that no agent has[\s\S]*Did you mean "get_weather"\?/],
   ['bad: arguments that break the schema', /break the tool's input schema[\s\S]*args\.city: is required/],
   ['bad: a result that breaks the schema', /breaks the tool's output schema[\s\S]*expected number/],

@@ -194,6 +194,8 @@ it('judges by no empty trace: of an agent on another dispatcher, nothing that mu
       () => check(trace).not.toHaveAskedHuman(),
       () => check(trace).not.toHaveSpans(['execute_tool refund']),
       () => check(trace).toMatchTrajectory([], { forbidden: ['refund'] }),
+      () => check(trace.spans).not.toHaveCalledTool('refund'),
+      () => check(trace.events).not.toHaveAskedHuman('refund'),
     ]) {
       expect(judge).toThrow('The trace is empty: nothing has run on the dispatcher of this test')
     }

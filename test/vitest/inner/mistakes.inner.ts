@@ -52,6 +52,16 @@ test('ok: mocks where nothing is to run', async ({ mocks, trace }) => {
   expect(trace.spans).toEqual([])
 })
 
+test('bad: mocks of an agent that has another dispatcher, whose spans are looked through', async ({
+  mocks,
+  model,
+  trace,
+}) => {
+  mocks.use(mock('get_weather').optional().returns(1))
+  await execAgent({ agent, prompt, dispatcher: new HookDispatcher(), client: model([ask, '7 °C']) })
+  expect(trace.spans.filter(({ name }) => name === 'execute_tool get_weather')).toEqual([])
+})
+
 test('bad: a mock for a tool that no agent has', async ({ dispatcher, mocks, model }) => {
   mocks.use(mock('get_wether').returns(1))
   await execAgent({ agent, prompt, dispatcher, client: model(['hello']) })
