@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto'
 import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -404,6 +405,24 @@ describe('replayTools', () => {
     expect(thrownBy(() => changed.replay.assertFollowed())).toMatchObject({ code: 'REPLAY_DRIFTED' })
   })
 
+  it('takes fields and choices in another order for the same schema, also in a recording that was made by that order', async () => {
+    const call = (schema: z.ZodType) => [[{ apiName: 'counter', inputSchema: z.toJSONSchema(schema) }]]
+    const [a, b] = [z.string(), z.enum(['x', 'y'])]
+    const file = await record({}, call(z.object({ b, a })))
+    const moved = await replayed({ file }, call(z.object({ a, b: z.enum(['y', 'x']) })))
+    moved.replay.assertFollowed()
+    for (const other of [z.object({ a, b: b.optional() }), z.object({ a, b: z.enum(['x', 'z']) })]) {
+      expect((await replayed({ file }, call(other))).replay.report().drifted).toEqual(['counter'])
+    }
+    // As it was written when the order counted.
+    const required = { type: 'object', required: ['b', 'a'] }
+    const inputSchema = `sha256:${createHash('sha256').update('{"required":["b","a"],"type":"object"}').digest('hex')}`
+    const older = await record({}, [[{ apiName: 'counter', inputSchema: required }]])
+    const before = { ...readRecording(older), tools: { counter: { inputSchema } } }
+    const same = await replayed({ recording: before }, [[{ apiName: 'counter', inputSchema: required }]])
+    same.replay.assertFollowed()
+  })
+
   it('reports it also where zod made the JSON Schema, which has the schema hidden in it', async () => {
     const call = (schema: z.ZodType) => [[{ apiName: 'counter', inputSchema: z.toJSONSchema(schema) }]]
     const file = await record({}, call(z.object({})))
@@ -566,6 +585,14 @@ describe('replayTools', () => {
     const second = new HookDispatcher()
     using _replay = replayTools(second, { recording: recorder.recording() })
     expect(await run(second)).toEqual([0, 1])
+  })
+
+  it('reads a file as an editor of Windows leaves it: with a byte order mark and other ends of lines', async () => {
+    const file = await record()
+    const text = readFileSync(file, 'utf8')
+    const before = readRecording(file)
+    writeFileSync(file, `\uFEFF${text.replaceAll('\n', '\r\n')}`)
+    expect(readRecording(file)).toEqual(before)
   })
 
   it('takes no file for granted', () => {

@@ -1,6 +1,6 @@
 import { describeValue, errorMessage } from '../../internal/errors.ts'
 import { a, assertFields, expected, type Fields, refusing, required, shape } from '../../internal/expect.ts'
-import { canonicalJson, digestOf } from '../../internal/json.ts'
+import { canonicalJson, digestOf, jsonIn, wholeJson } from '../../internal/json.ts'
 import { defined } from '../../internal/objects.ts'
 import { readRegularFile } from '../../internal/read-regular-file.ts'
 import { hasJsonForm } from '../../internal/schema/check-schema.ts'
@@ -60,8 +60,30 @@ export function callKey({
 
 /** Undefined for schemas that have no JSON form. */
 export function schemaDigest(schema: unknown): string | undefined {
-  return schema !== undefined && hasJsonForm(schema) ? `sha256:${digestOf(schema)}` : undefined
+  return schema !== undefined && hasJsonForm(schema)
+    ? `sha256:${digestOf(unordered(jsonIn(wholeJson(schema), null)))}`
+    : undefined
 }
+
+/** Whether it is the schema that was recorded. In older recordings the order of `required` counts. */
+export function isRecordedSchema(recorded: string, schema: unknown): boolean {
+  const digest = schemaDigest(schema)
+  return digest !== undefined && (recorded === digest || recorded === `sha256:${digestOf(schema)}`)
+}
+
+/** Lists that are sets: who moves a field in the source moves it here, too. */
+const SETS = ['required', 'enum', 'type']
+
+function unordered(schema: unknown, key?: string): unknown {
+  if (Array.isArray(schema)) {
+    const items = schema.map((item) => unordered(item))
+    return SETS.includes(key ?? '') ? items.sort(byJson) : items
+  }
+  if (typeof schema !== 'object' || schema === null) return schema
+  return Object.fromEntries(Object.entries(schema).map(([name, item]) => [name, unordered(item, name)]))
+}
+
+const byJson = (a: unknown, b: unknown) => (canonicalJson(a) < canonicalJson(b) ? -1 : 1)
 
 /**
  * Readable, and the same bytes for the same recording: keys are sorted within arguments, which a model writes in any
@@ -90,7 +112,10 @@ export function readRecording(path: string): ToolRecording {
   if (!a.name.fits(path)) throw expected('the path of a recording to be a non-empty string', path)
   let text: string
   try {
-    text = readRegularFile(path).toString()
+    // Some editors of Windows write a byte order mark.
+    text = readRegularFile(path)
+      .toString()
+      .replace(/^\uFEFF/, '')
   } catch (error) {
     throw invalid(
       `"${path}" cannot be read (${errorMessage(error)}). Record it first, with mode "record" or "auto"`,

@@ -19,7 +19,13 @@ import {
 } from './divergence.ts'
 import { heldTo, type MadeCall } from './held-to.ts'
 import { recordTools, type ToolRecorder } from './record-tools.ts'
-import { callKey, type RecordedToolCall, schemaDigest, type ToolRecording } from './recording.ts'
+import {
+  callKey,
+  isRecordedSchema,
+  type RecordedToolCall,
+  schemaDigest,
+  type ToolRecording,
+} from './recording.ts'
 import { redactNow } from './redact.ts'
 import {
   load,
@@ -289,7 +295,8 @@ export class ToolReplay implements Disposable {
     // The tool's own, and what of it the model is offered, which SDKs may write otherwise: either may have been recorded.
     const schemas = [inputSchema, this.#catalog.inputSchema(operation.operationId, apiName)]
     const now = schemas.flatMap((schema) => schemaDigest(schema) ?? [])
-    if (recorded === undefined || now.length === 0 || now.includes(recorded)) return
+    if (recorded === undefined || now.length === 0) return
+    if (schemas.some((schema) => isRecordedSchema(recorded, schema))) return
     this.#drift(
       apiName,
       `The input schema of "${apiName}" has changed since the recording.\n  recorded ${recorded}\n  now      ${now[0]}\nRecord it again.`,
