@@ -211,6 +211,8 @@ describe('hookspan mocks from-trace', () => {
       true,
     )
     await expect(loadTrace(join(folder, 'none'), { jaeger: '' })).rejects.toThrow('cannot be read')
+    writeFileSync(file, `\uFEFF${JSON.stringify(all)}`)
+    expect(await loadTrace(file, { jaeger: '' })).not.toEqual([])
     writeFileSync(file, 'text')
     await expect(loadTrace(file, { jaeger: '' })).rejects.toThrow('is not JSON')
     writeFileSync(file, '{}')

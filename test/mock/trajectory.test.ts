@@ -183,6 +183,22 @@ describe('matchTrajectory', () => {
     )
   })
 
+  it('says whose call it was where that may be what differs', () => {
+    const made = [
+      { ...call('search'), agent: 'boss' },
+      { ...call('mail'), agent: 'clerk' },
+    ]
+    expect(matchTrajectory(made, [{ name: 'search', agent: 'clerk' }, 'mail']).report).toBe(
+      [
+        'Trajectory does not match: mode strict, score 0.5, 2 calls expected, 2 made',
+        '+ search({})  by boss    not expected',
+        '- search(…)  by clerk    expected as call 1, not made',
+        '= mail({})  by clerk',
+      ].join('\n'),
+    )
+    expect(matchTrajectory(made.slice(1), ['search']).report).not.toContain('by clerk')
+  })
+
   it('counts forbidden and too many calls', () => {
     const result = matchTrajectory(calls('aab'), ['a', 'a', 'b'], { forbidden: ['b*'], maxCalls: { a: 1 } })
     expect(result.pass).toBe(false)

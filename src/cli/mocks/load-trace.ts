@@ -41,7 +41,9 @@ async function loadJson(source: string, jaeger: string): Promise<unknown> {
   if (address !== undefined) return fetchJson(address)
   let text: string
   try {
-    text = readRegularFile(source).toString()
+    text = readRegularFile(source)
+      .toString()
+      .replace(/^\uFEFF/, '')
   } catch (error) {
     throw new Error(
       `"${shown(source)}" cannot be read (${errorMessage(error)}). Give a file, an address or a trace id.`,

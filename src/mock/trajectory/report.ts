@@ -13,9 +13,18 @@ export function formatReport(
 ): string {
   const wanted = minScore < 1 ? `, at least ${minScore} wanted` : ''
   const head = `Trajectory ${pass ? 'matches' : 'does not match'}: mode ${mode}, score ${round(score)}${wanted}, ${expected.length} calls expected, ${actual.length} made`
-  const linesOf = (some: readonly AlignedCall[]) => some.flatMap((line) => formatLine(line, expected, actual))
+  const byWhom = areSeveralAgents(expected, actual)
+  const linesOf = (some: readonly AlignedCall[]) =>
+    some.flatMap((line) => formatLine(line, expected, actual, byWhom))
   const lines = fewLines(linesOf(alignment), linesOf(alignment.filter(isNews)))
   return [head, ...lines, ...fewLines(problems).map((problem) => `! ${oneLine(problem)}`)].join('\n')
+}
+
+/** A call that another agent made differs in that alone. */
+function areSeveralAgents(expected: readonly Expectation[], actual: readonly TrajectoryCall[]): boolean {
+  return (
+    expected.some(({ agent }) => agent !== undefined) || new Set(actual.map(({ agent }) => agent)).size > 1
+  )
 }
 
 function isNews(line: AlignedCall): boolean {
@@ -26,9 +35,10 @@ function formatLine(
   line: AlignedCall,
   expected: readonly Expectation[],
   actual: readonly TrajectoryCall[],
+  byWhom: boolean,
 ): string[] {
   const want = () => showExpected(expected[(line as { expected: number }).expected] as Expectation)
-  const got = () => showCall(actual[(line as { actual: number }).actual] as TrajectoryCall)
+  const got = () => showCall(actual[(line as { actual: number }).actual] as TrajectoryCall, byWhom)
   switch (line.kind) {
     case 'match':
       return [`= ${got()}`]
@@ -46,10 +56,11 @@ function formatLine(
   }
 }
 
-function showCall({ name, args, outcome }: TrajectoryCall): string {
+function showCall({ name, args, outcome, agent }: TrajectoryCall, byWhom: boolean): string {
   const ended =
     outcome === 'completed' || outcome === 'mocked' || outcome === 'unknown' ? '' : ` [${outcome}]`
-  return `${oneLine(name)}(${oneLine(safeStringify(args), MAX_ARGS)})${oneLine(ended)}`
+  const by = byWhom && agent !== undefined ? `  by ${agent}` : ''
+  return `${oneLine(name)}(${oneLine(safeStringify(args), MAX_ARGS)})${oneLine(ended)}${oneLine(by)}`
 }
 
 /** A call that failed has no result: what is said of it is why. */
@@ -60,7 +71,7 @@ function why({ code, reason }: TrajectoryCall): string {
 
 function showExpected(expected: Expectation): string {
   const args = 'args' in expected ? oneLine(safeStringify(withNames(expected.args)), MAX_ARGS) : '…'
-  return `${oneLine(expected.name)}(${args})`
+  return `${oneLine(expected.name)}(${args})${expected.agent === undefined ? '' : oneLine(`  by ${expected.agent}`)}`
 }
 
 const MAX_ARGS = 120
