@@ -1,7 +1,16 @@
 import { HookDispatcher } from 'hookspan'
 import { execAgent } from 'hookspan/agent'
 import { deny, requireApproval } from 'hookspan/gates'
-import { callTool, matchTrajectory, readTrajectory, recordEvents, scriptedModel } from 'hookspan/mock'
+import {
+  callTool,
+  callTools,
+  type ModelStep,
+  matchTrajectory,
+  readTrajectory,
+  recordEvents,
+  replayTools,
+  scriptedModel,
+} from 'hookspan/mock'
 import { expect as check, repeatRuns } from 'hookspan/vitest'
 import { describe, expect, it } from 'vitest'
 
@@ -185,6 +194,26 @@ it('judges a run by the log that has seen it begin, also where a full one was th
   check(run).toHaveSpans(['execute_tool a'])
   await op.complete()
 })
+
+it('tells calls of one reply from those of one after the other by their steps alone', async () => {
+  const tools = ['find', 'pay'].map((name) => ({ name, execute: () => name }))
+  const run = async (...steps: ModelStep[]) => {
+    const dispatcher = new HookDispatcher()
+    using log = recordEvents(dispatcher)
+    using replay = replayTools(dispatcher, { recording: { ...EMPTY, calls: ['find', 'pay'].map(recorded) } })
+    using client = scriptedModel([...steps, 'done'])
+    await execAgent({ agent: { name: 'a', model: 'm', tools }, prompt: 'x', dispatcher, client })
+    check(log).toMatchTrajectory([{ name: 'pay', after: 'find' }, 'find'], { mode: 'unordered' })
+    replay.assertFollowed()
+    return { events: [...log.events] }
+  }
+  const paysLater = [{ name: 'execute_tool pay', parent: 'step 1' }]
+  check(await run(callTool('find'), callTool('pay'))).toHaveSpans(paysLater)
+  check(await run(callTools(['find'], ['pay']))).not.toHaveSpans(paysLater)
+})
+
+const EMPTY = { format: 'hookspan-recording', version: 1, redacted: false, tools: {}, calls: [] } as const
+const recorded = (tool: string, step: number) => ({ agent: 'a', step, tool, args: {}, result: tool })
 
 it('judges by no empty trace: of an agent on another dispatcher, nothing that must not happen has', async () => {
   const { failures } = await repeatRuns(1, async ({ dispatcher, trace }) => {
