@@ -1,13 +1,5 @@
 import { assertSameCall } from '../gates/approver.ts'
-import type {
-  ApprovalAnswer,
-  ApprovalRequest,
-  Approver,
-  ExecutionClaim,
-  ExecutionLedger,
-  ParkedApproval,
-  SettledExecution,
-} from '../gates/index.ts'
+import type { ApprovalAnswer, ApprovalRequest, Approver, ParkedApproval } from '../gates/index.ts'
 import { isLeftRun } from '../gates/left-run.ts'
 import { within } from '../internal/async.ts'
 import { describeValue, errorMessage, errorSentence, HookspanError } from '../internal/errors.ts'
@@ -17,6 +9,7 @@ import type { ApprovalChannel, Approvals, ApprovalsOptions } from './approvals.t
 import { answeredEvent, requestedEvent } from './audit-events.ts'
 import type { AuditEvent, AuditLog } from './audit-log.ts'
 import { answerFields, attemptOf, checkedAnswer, closedError } from './check-answer.ts'
+import { AuditTrail, loggedLedger } from './logged-ledger.ts'
 import { memoryStore } from './memory-store.ts'
 import { SideWork } from './side-work.ts'
 import {
@@ -79,6 +72,7 @@ class ApprovalDesk implements Approvals {
   readonly #waiters: Waiters
   readonly #pollMs: number
   readonly #sideWork: SideWork
+  readonly #trail: AuditTrail
   #stops: (() => void | Promise<void>)[] = []
   #opening: Promise<void> | undefined
   #isClosed = false
@@ -90,6 +84,7 @@ class ApprovalDesk implements Approvals {
     }
     this.#options = options
     this.#sideWork = new SideWork(options.onError)
+    this.#trail = new AuditTrail(options.audit)
     this.store = options.store ?? memoryStore()
     this.#pollMs = options.pollMs ?? 200
     this.#waiters = new Waiters(this.store, this.#pollMs)
@@ -111,12 +106,8 @@ class ApprovalDesk implements Approvals {
         // What the store has lost is asked anew.
         return record === undefined || !isOpen(record, Date.now())
       },
-      allowed: (request) => this.#audit({ ...requestedEvent(request), event: 'allowed' }),
-      ledger: {
-        claim: (id) => this.#sideWork.track(this.#claim(id)),
-        settle: (id, result) => this.#sideWork.track(this.#settle(id, result)),
-        ...this.#runLedger(),
-      },
+      allowed: (request) => this.#trail.append({ ...requestedEvent(request), event: 'allowed' }),
+      ledger: loggedLedger(this.store, this.#trail, this.#sideWork),
     }
   }
 
@@ -155,7 +146,7 @@ class ApprovalDesk implements Approvals {
     }
     const clean = checkedAnswer(known, given)
     if (!isOpen(known, Date.now())) throw closedError(known, Date.now())
-    const record = await this.#logged((append) => this.#take(known, clean, append))
+    const record = await this.#trail.exclusively((append) => this.#take(known, clean, append))
     this.#waiters.wake(id)
     this.#tell((channel) => channel.closed?.(record))
     return record
@@ -172,7 +163,7 @@ class ApprovalDesk implements Approvals {
     const current = (await inReach(this.store.get(id))) ?? known
     if (!isOpen(current, now)) throw closedError(current, now)
     await append(answeredEvent(known.request, answer))
-    const kept: KeptAnswer = this.#options.audit === undefined ? answer : { ...answer, logged: true }
+    const kept: KeptAnswer = this.#trail.isKept ? { ...answer, logged: true } : answer
     const result = await this.store.answer(id, kept, now).catch(async (error: unknown) => {
       const record = await this.#takenAfterAll(id, kept, now)
       if (record !== undefined) return { record, closed: true }
@@ -191,7 +182,7 @@ class ApprovalDesk implements Approvals {
   }
 
   noteRefused(details: Omit<AuditEvent, 'event'>): Promise<void> {
-    return this.#audit({ ...details, event: 'refused' })
+    return this.#trail.append({ ...details, event: 'refused' })
   }
 
   ready(): Promise<void> {
@@ -235,7 +226,7 @@ class ApprovalDesk implements Approvals {
         ? given
         : { ...given, expiresAt: given.requestedAt + defaultTimeoutMs }
     const known = await this.store.get(request.id)
-    if (known === undefined) await this.#audit(requestedEvent(request))
+    if (known === undefined) await this.#trail.append(requestedEvent(request))
     const record = known ?? (await this.store.add(request))
     try {
       assertSameCall(record.request, request)
@@ -312,7 +303,7 @@ class ApprovalDesk implements Approvals {
   /** Who answered may have known nothing of the log: it is in there before it counts. */
   async #heard({ request, answer }: ApprovalRecord): Promise<ApprovalAnswer> {
     const { logged, ...given } = answer as KeptAnswer
-    if (!logged) await this.#audit({ ...answeredEvent(request, given), elsewhere: true })
+    if (!logged) await this.#trail.append({ ...answeredEvent(request, given), elsewhere: true })
     return given
   }
 
@@ -323,7 +314,7 @@ class ApprovalDesk implements Approvals {
   ): Promise<ApprovalRecord | undefined> {
     const result = await this.store.close(id, status, now)
     if (result?.closed) {
-      await this.#audit({ event: status, requestId: id })
+      await this.#trail.append({ event: status, requestId: id })
       this.#tell((channel) => channel.closed?.(result.record))
     }
     return result?.record
@@ -338,40 +329,6 @@ class ApprovalDesk implements Approvals {
         if (record?.status === 'cancelled') closed++
       }
     }
-  }
-
-  /** Tracked, too: a run that is parked says so on its way, and its process may end with it. */
-  #runLedger(): Pick<ExecutionLedger, 'claimRun' | 'settleRun'> {
-    const { store } = this
-    const { claimRun, settleRun } = store
-    if (claimRun === undefined || settleRun === undefined) return {}
-    return {
-      claimRun: (key) => this.#sideWork.track(claimRun.call(store, key)),
-      settleRun: (key, result) => this.#sideWork.track(settleRun.call(store, key, result)),
-    }
-  }
-
-  #claim(id: string): Promise<ExecutionClaim> {
-    return this.#logged(async (append) => {
-      const claim = await this.store.claim(id)
-      await append({ event: 'claimed', requestId: id, state: claim.state })
-      return claim
-    })
-  }
-
-  async #settle(id: string, result: SettledExecution): Promise<void> {
-    await this.store.settle(id, result)
-    await this.#audit({ event: 'settled', requestId: id, ok: result.ok })
-  }
-
-  #logged<T>(work: (append: AuditLog['append']) => Promise<T>): Promise<T> {
-    const { audit } = this.#options
-    return audit?.exclusively?.(work) ?? work((event) => this.#audit(event))
-  }
-
-  /** An audit log that cannot be written is a failure of the approval, not a nuisance: the caller hears of it. */
-  async #audit(event: AuditEvent): Promise<void> {
-    await this.#options.audit?.append(event)
   }
 }
 

@@ -1,0 +1,54 @@
+import type { ExecutionClaim, ExecutionLedger, SettledExecution } from '../gates/index.ts'
+import type { AuditEvent, AuditLog } from './audit-log.ts'
+import type { SideWork } from './side-work.ts'
+import type { ApprovalStore } from './store.ts'
+
+/** What approvals write down of themselves, in the log they are given, if any. */
+export class AuditTrail {
+  readonly #log: AuditLog | undefined
+
+  constructor(log: AuditLog | undefined) {
+    this.#log = log
+  }
+
+  get isKept(): boolean {
+    return this.#log !== undefined
+  }
+
+  /** An audit log that cannot be written is a failure of the approval, not a nuisance: the caller hears of it. */
+  async append(event: AuditEvent): Promise<void> {
+    await this.#log?.append(event)
+  }
+
+  /** Lets `work` write and act while nobody else writes, where the log can do that. */
+  exclusively<T>(work: (append: AuditLog['append']) => Promise<T>): Promise<T> {
+    return this.#log?.exclusively?.(work) ?? work((event) => this.append(event))
+  }
+}
+
+/**
+ * The store's claims, written down. Each is tracked, so that whoever closes the store waits for it: a run that is parked
+ * says so on its way, and its process may end with it.
+ */
+export function loggedLedger(store: ApprovalStore, trail: AuditTrail, work: SideWork): ExecutionLedger {
+  const claimed = (id: string): Promise<ExecutionClaim> =>
+    trail.exclusively(async (append) => {
+      const claim = await store.claim(id)
+      await append({ event: 'claimed', requestId: id, state: claim.state })
+      return claim
+    })
+  const settled = async (id: string, result: SettledExecution): Promise<void> => {
+    await store.settle(id, result)
+    await trail.append({ event: 'settled', requestId: id, ok: result.ok })
+  }
+  const { claimRun, settleRun } = store
+  return {
+    claim: (id) => work.track(claimed(id)),
+    settle: (id, result) => work.track(settled(id, result)),
+    ...(claimRun !== undefined &&
+      settleRun !== undefined && {
+        claimRun: (key) => work.track(claimRun.call(store, key)),
+        settleRun: (key, result) => work.track(settleRun.call(store, key, result)),
+      }),
+  }
+}
