@@ -1,4 +1,4 @@
-import { testedIn, warnUntested } from '../internal/version-range.ts'
+import { findInstalled, testedIn, warnUntested } from '../internal/version-range.ts'
 
 /** A bundle of CommonJS has none. */
 const HERE = import.meta.url as string | undefined
@@ -10,4 +10,9 @@ export const testedRange = (name: string): string | undefined => testedIn(HERE, 
 export function warnOfVersion(name: string, from: string = HERE ?? ''): void {
   warnUntested(name, from, HERE)
 }
+/** The version that is installed beside hookspan, where somebody can tell. */
+export function ownVersionOf(name: string): string | undefined {
+  return HERE === undefined ? undefined : findInstalled(name, HERE)?.version
+}
+
 export { isWithin } from '../internal/version-range.ts'

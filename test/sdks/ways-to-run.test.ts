@@ -20,6 +20,8 @@ it('of the SDKs are those that were looked at: each is observed, or its page say
     )
   const surface = surfaceOf({
     claude,
+    // What a newer Claude Code asks hooks of may be a new way by which something runs.
+    'claude, HOOK_EVENTS': Object.fromEntries(claude.HOOK_EVENTS.map((name: string) => [name, () => {}])),
     'copilot, CopilotClient': copilot.CopilotClient,
     'copilot, CopilotSession': copilot.CopilotSession,
     'mastra, Agent': mastra.Agent,

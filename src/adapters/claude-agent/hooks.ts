@@ -5,6 +5,7 @@ import { type ClaudeRun, Permission, refuse } from './claude-run.ts'
 import { namedIn } from './named-in.ts'
 import { inShapeOf } from './results.ts'
 import type { CanUseTool, ClaudeOptions, HookCallback, HookMatcher, HookOutput } from './sdk.ts'
+import { beforeSkillCommand } from './skills.ts'
 import type { SubAgents } from './sub-agents.ts'
 
 /** In seconds: a human may be waited for. */
@@ -22,6 +23,7 @@ export function withHooks(
 ): ClaudeOptions['hooks'] {
   const ours: Readonly<Record<string, HookCallback>> = {
     PreToolUse: (input) => before(run, subAgents, input),
+    PreSkillShellCommand: (input) => beforeSkillCommand(subAgents, input),
     PostToolUse: (input) => after(run, input),
     PostToolUseFailure: (input) => failed(run, input),
   }
@@ -32,14 +34,17 @@ export function withHooks(
       const isStopped = run.run.isStopped || subAgents.isStopped(asName(input.agent_id))
       return isStopped ? { ...STOPPED, ...output } : output
     }
-    const guards = name === 'PreToolUse'
+    const guards = name.startsWith('Pre')
     const matcher: HookMatcher = {
       timeout: FOREVER,
       onFailure: guards ? 'block' : 'continue',
       hooks: [guards ? hook : quiet(hook)],
     }
     const theirs = own[name] ?? []
-    return [name, [...(guards ? theirs.map((one) => withoutEdits(run, one)) : theirs), matcher]]
+    return [
+      name,
+      [...(name === 'PreToolUse' ? theirs.map((one) => withoutEdits(run, one)) : theirs), matcher],
+    ]
   })
   const heard: HookCallback = async () => {
     run.asksHooks = true

@@ -7,6 +7,7 @@ import { Compactions } from './compaction.ts'
 import { withHooks, withPermission } from './hooks.ts'
 import type { ClaudeOptions, Message, Query, QueryFunction, QueryParams } from './sdk.ts'
 import { watchServers } from './servers.ts'
+import { withoutUnasked } from './skills.ts'
 import { SubAgents } from './sub-agents.ts'
 import { telemetryOf } from './telemetry.ts'
 
@@ -90,6 +91,7 @@ class ObservedMessages {
     const observed: ClaudeOptions = {
       ...options,
       ...telemetryOf(options.env, sdkSpans, this.run.traceparent),
+      ...withoutUnasked(claude, options),
       hooks: withHooks(claude, this.#subAgents, options.hooks),
       forwardSubagentText: true,
       includePartialMessages: true,

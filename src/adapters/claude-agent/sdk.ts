@@ -28,13 +28,18 @@ export interface ClaudeOptions {
   readonly abortController?: AbortController
   readonly agent?: string
   readonly canUseTool?: CanUseTool
+  readonly cwd?: string
   readonly env?: Readonly<Record<string, string | undefined>>
   readonly hooks?: Readonly<Record<string, readonly HookMatcher[] | undefined>>
   /** Whether what agents in the foreground say is shown, and not their tools alone. */
   readonly forwardSubagentText?: boolean
   readonly includePartialMessages?: boolean
   readonly mcpServers?: Readonly<Record<string, McpServerConfig>>
+  readonly pathToClaudeCodeExecutable?: string
   readonly resume?: string
+  /** An object, JSON, or the path of a file. */
+  readonly settings?: string | Loose
+  readonly spawnClaudeCodeProcess?: unknown
   /** The built-in tools: all of them, where nothing is said. */
   readonly tools?: unknown
 }

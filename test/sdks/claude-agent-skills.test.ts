@@ -1,0 +1,125 @@
+import { existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { HookDispatcher } from 'hookspan'
+import { observeClaudeAgent } from 'hookspan/claude-agent'
+import { deny, type Gate, mutate, proceed } from 'hookspan/gates'
+import { toolPolicy } from 'hookspan/policies'
+import { afterAll, describe, expect, it } from 'vitest'
+import { askClaude } from './support/ask-claude.ts'
+import type { Untyped } from './support/sdks.ts'
+
+const folder = mkdtempSync(join(tmpdir(), 'hookspan-skills-'))
+afterAll(() => rmSync(folder, { recursive: true, force: true }))
+
+/** A project whose skill runs a command when it is loaded. */
+function tidyProject() {
+  const cwd = mkdtempSync(join(folder, 'project-'))
+  const made = join(cwd, 'made')
+  mkdirSync(join(cwd, '.claude/skills/tidy'), { recursive: true })
+  const text = `---\nname: tidy\ndescription: Tidies.\nallowed-tools: Bash(touch:*)\n---\n!\`touch ${made}\`\n`
+  writeFileSync(join(cwd, '.claude/skills/tidy/SKILL.md'), text)
+  return { cwd, wasMade: () => existsSync(made) }
+}
+
+function guarded(...gates: Gate[]): HookDispatcher {
+  const dispatcher = new HookDispatcher()
+  if (gates.length > 0) dispatcher.use({ name: 'careful', gates })
+  return dispatcher
+}
+
+const noShells = toolPolicy({ deny: ['Bash', 'PowerShell'] })
+const nothingDeleted: Gate = { id: 'a', point: 'beforeToolCall', match: 'delete_*', decide: () => deny('no') }
+const bySkill = { toolCalls: [{ id: 'call_1', name: 'Skill', args: { skill: 'tidy' } }] }
+
+describe('a command in the text of a skill, of a Claude Code that asks nobody of it', () => {
+  it.each([
+    ['its slash command', '/tidy', [{ content: 'done' }]],
+    ['its model', 'Tidy up.', [bySkill, { content: 'done' }]],
+  ])('is not run past a gate by %s', async (_by, prompt, replies) => {
+    const { cwd, wasMade } = tidyProject()
+    const options = { cwd, settingSources: ['project'], allowedTools: ['Skill', 'Bash'] }
+    await askClaude(guarded(noShells), replies, options, { prompt })
+    expect(wasMade()).toBe(false)
+  })
+
+  it('is not, whatever settings there are', async () => {
+    const { cwd, wasMade } = tidyProject()
+    const path = join(cwd, 'more.json')
+    writeFileSync(path, '{"includeCoAuthoredBy":false}')
+    for (const settings of [
+      path,
+      'more.json',
+      '{"includeCoAuthoredBy":false}',
+      { includeCoAuthoredBy: false },
+    ]) {
+      const options = { cwd, settings, settingSources: ['project'], allowedTools: ['Bash'] }
+      await askClaude(guarded(noShells), [{ content: 'done' }], options, { prompt: '/tidy' })
+      expect(wasMade()).toBe(false)
+    }
+  })
+
+  it.each([
+    ['nobody decides', []],
+    ['gates decide on other tools', [nothingDeleted]],
+    ['a gate only looks on', [{ ...noShells, shadow: true }]],
+  ])('is run as without us where %s', async (_where, gates) => {
+    const { cwd, wasMade } = tidyProject()
+    const options = { cwd, settingSources: ['project'], allowedTools: ['Bash'] }
+    await askClaude(guarded(...(gates as Gate[])), [{ content: 'done' }], options, { prompt: '/tidy' })
+    expect(wasMade()).toBe(true)
+  })
+})
+
+/** What a Claude Code is told that asks of one: from 0.3.332 on. */
+async function askedOf(...gates: Gate[]) {
+  const dispatcher = guarded(...gates)
+  const told: unknown[] = []
+  const handler = (e: Untyped) => void told.push([e.apiName, e.args, e.success])
+  dispatcher.use({ name: 'told', hooks: [{ id: 'a', type: 'afterToolCall', handler }] })
+  let answer: Untyped
+  async function* query({ options }: Untyped) {
+    const input = {
+      tool_name: 'Bash',
+      tool_input: { command: 'git status' },
+      tool_use_id: 'call_1:preamble-0',
+    }
+    for (const { hooks } of options.hooks.PreSkillShellCommand)
+      for (const hook of hooks) answer = await hook(input, undefined, {})
+    yield { type: 'result', subtype: 'success', result: 'done' }
+  }
+  for await (const _message of observeClaudeAgent(query as Untyped, { dispatcher })({
+    prompt: '/tidy',
+  } as never) as Untyped);
+  await dispatcher.drain()
+  const { permissionDecision: said = 'none', permissionDecisionReason: why } = answer.hookSpecificOutput ?? {}
+  return { said, why, told }
+}
+
+describe('a command in the text of a skill, of a Claude Code that asks hooks of it', () => {
+  const args = { command: 'git status' }
+
+  it('is a tool call, which gates let through', async () => {
+    const gate: Gate = { id: 'a', point: 'beforeToolCall', match: 'Bash', decide: () => proceed() }
+    expect(await askedOf(gate)).toEqual({ said: 'none', why: undefined, told: [['Bash', args, true]] })
+  })
+
+  it('is refused by a gate, with its reason', async () => {
+    const { said, why, told } = await askedOf(noShells)
+    expect(said).toBe('deny')
+    expect(why).toContain('tool_not_allowed')
+    expect(told).toEqual([['Bash', args, false]])
+  })
+
+  it.each<[string, Gate]>([
+    ['changes it', { id: 'a', point: 'beforeToolCall', decide: () => mutate({ command: 'git log' }) }],
+    [
+      'decides on what it gives',
+      { id: 'a', point: 'afterToolCall', match: 'Bash', decide: () => deny('secret') },
+    ],
+  ])('is refused where a gate %s', async (_how, gate) => {
+    const { said, told } = await askedOf(gate)
+    expect(said).toBe('deny')
+    expect(told).toEqual([['Bash', expect.anything(), false]])
+  })
+})
