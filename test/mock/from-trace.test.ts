@@ -123,6 +123,20 @@ describe('recordingFromTrace', () => {
     expect(trajectory.map((call) => (call as { name: string }).name)).toEqual(['ask', 'expert', 'book'])
   })
 
+  it('takes no result for an answer that `hookspan replay` has made up', () => {
+    const span = (tool: string, startTime: number, more: object = {}) => ({
+      name: `execute_tool ${tool}`,
+      spanId: tool,
+      startTime,
+      attributes: { 'gen_ai.tool.call.arguments': '{}', 'gen_ai.tool.call.result': '1', ...more },
+    })
+    const invented = { 'hookspan.replay.invented': true }
+    const { recording, trajectory, leftOut } = recordingFromTrace([span('a', 1), span('b', 2, invented)])
+    expect(recording.calls.map(({ tool }) => tool)).toEqual(['a'])
+    expect(trajectory).toMatchObject([{ name: 'a' }, { name: 'b' }])
+    expect(leftOut).toEqual(['b: its result is not in what was replayed'])
+  })
+
   it('says what a trace lacks', () => {
     const span = (attributes: object) => [{ name: 'execute_tool a', attributes, startTime: 1 }]
     expect(() => recordingFromTrace({})).toThrow('Expected spans, OTLP JSON or Jaeger JSON')

@@ -1,6 +1,6 @@
 import { HookspanError } from '../../internal/errors.ts'
 import { defined } from '../../internal/objects.ts'
-import { callsOfSpans, cutOfCalls, enclosingTools } from '../trajectory/span-calls.ts'
+import { areInvented, callsOfSpans, cutOfCalls, enclosingTools } from '../trajectory/span-calls.ts'
 import { readSpans } from '../trajectory/spans.ts'
 import type { ExpectedCall } from '../trajectory/types.ts'
 import {
@@ -20,7 +20,8 @@ export interface FromTraceResult {
 
 /**
  * Turns the tool calls of a trace into a recording and an expected trajectory. Calls that were mocked or replayed,
- * or refused, are not answers of real tools, and are left out of the recording; so are those that the trace holds a part of.
+ * or refused, are not answers of real tools, and are left out of the recording; so are those that the trace holds a part of,
+ * and those whose result `hookspan replay` did not have.
  *
  * @param source spans, OTLP JSON or Jaeger's JSON, of one run.
  * @throws HookspanError `TRAJECTORY_UNREADABLE` when there are no spans; `INVALID_RECORDING` when there is no call,
@@ -50,6 +51,7 @@ export function recordingFromTrace(source: object): FromTraceResult {
   const leftOut: string[] = []
   const enclosing = enclosingTools(spans)
   const cut = cutOfCalls(spans)
+  const invented = areInvented(spans)
   const recorded = calls.flatMap((call, index): RecordedToolCall[] => {
     const { name: tool, args, agentPath = ['agent'], identifier, result, outcome, mockSource } = call
     const why =
@@ -57,7 +59,9 @@ export function recordingFromTrace(source: object): FromTraceResult {
         ? `mocked (${mockSource ?? 'by a mock'})`
         : outcome === 'denied' || outcome === 'rejected' || outcome === 'skipped'
           ? outcome
-          : cut[index] && `its ${cut[index]} cut in the trace; trace it with more \`maxContentBytes\``
+          : invented[index]
+            ? 'its result is not in what was replayed'
+            : cut[index] && `its ${cut[index]} cut in the trace; trace it with more \`maxContentBytes\``
     if (why !== undefined) {
       leftOut.push(`${tool}: ${why}`)
       return []

@@ -100,6 +100,11 @@ export function cutOfCalls(spans: readonly PlainSpan[]): ('arguments' | 'result'
   })
 }
 
+/** Of each of those calls, whether what is told of its result is made up: `hookspan replay` had none in its recording. */
+export function areInvented(spans: readonly PlainSpan[]): boolean[] {
+  return spans.filter(isToolSpan).map(({ attributes }) => attributes['hookspan.replay.invented'] === true)
+}
+
 function isAgentTool({ attributes }: PlainSpan): boolean {
   return attributes['hookspan.tool.source'] === 'agent'
 }
