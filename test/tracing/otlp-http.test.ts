@@ -117,6 +117,18 @@ describe('the answer of a collector', () => {
     expect(troubles.at(-1)).toBe('Spans are delivered again.')
   })
 
+  it('101, after which nobody speaks HTTP, holds up nothing and is told', async () => {
+    stub.answerWith(({ socket }) => {
+      socket.write('HTTP/1.1 101 Switching Protocols\r\nupgrade: websocket\r\nconnection: upgrade\r\n\r\n')
+      return null
+    })
+    const { tracing, dispatcher } = start()
+    await runAgent(dispatcher)
+    await expect.poll(() => troubles).toEqual([expect.stringContaining('101 Switching Protocols')])
+    stub.answerWith(OK)
+    await expect.poll(() => tracing.stats().exported, { timeout: 5_000 }).toBe(3)
+  })
+
   it('415 drops nothing that `spoolDir` has', async () => {
     const spoolDir = mkdtempSync(join(tmpdir(), 'hookspan-415-'))
     stub.answerWith({ status: 415 })

@@ -75,6 +75,12 @@ export function exchange(
       const wasIdle = request.reusedSocket && (error.code === 'ECONNRESET' || error.code === 'EPIPE')
       reject(Object.assign(firstOf(error), { wasIdle }))
     })
+    // Whoever answers so speaks something else from there on, and nothing more is told of the request.
+    request.once('upgrade', ({ statusCode = 101, headers }, socket) => {
+      clearTimeout(timer)
+      socket.destroy()
+      resolve({ status: statusCode, headers, body: Buffer.alloc(0) })
+    })
     request.once('response', (response) => {
       readBody(response).then(
         (answer) => {
