@@ -75,7 +75,12 @@ export class FolderLock {
       this.release()
       unlinkSync(path)
     }
-    rmdirSync(this.folder)
+    try {
+      rmdirSync(this.folder)
+    } catch (error) {
+      // Who looks for leftovers removes an empty folder without a lock, too.
+      if (existsSync(this.folder)) throw error
+    }
   }
 }
 
