@@ -70,6 +70,8 @@ const FIELDS: Fields<AuditOptions> = { path: required(a.name), key: secret(a.nam
 
 const FIRST = '0'.repeat(64)
 const LOCK_TIMEOUT_MS = 5_000
+const FIRST_WAIT_MS = 5
+const LONGEST_WAIT_MS = 100
 const READ_BYTES = 1_048_576
 
 /**
@@ -230,12 +232,15 @@ async function withLock<T>(path: string, run: () => Promise<T>): Promise<T> {
   makePrivateFile(path)
   const until = performance.now() + LOCK_TIMEOUT_MS
   let lock = FileLock.take(path)
+  let waitMs = FIRST_WAIT_MS
   while (lock === undefined) {
     if (performance.now() > until) {
       const message = `The audit log is locked by another process: ${path}. Nothing was done that it would have to tell of.`
       throw new HookspanError('INVALID_STATE', message)
     }
-    await delay(5)
+    // Each look takes of the processor's time that whoever has the lock needs: of many who wait, none may look often.
+    await delay(waitMs * (0.5 + Math.random() / 2))
+    waitMs = Math.min(waitMs * 2, LONGEST_WAIT_MS)
     lock = FileLock.take(path)
   }
   try {
