@@ -266,6 +266,28 @@ describe('hookspan view and tail', () => {
     expect(offline.stdout).toContain('support')
   })
 
+  it('tail, diff and exports name runs by so much of their ids as tells them apart', async () => {
+    const [one, two] = ['6749c0de0001'.padEnd(32, 'a'), '6749c0de0002'.padEnd(32, 'b')]
+    const own = await startViewer({ port: 0, db: ':memory:' })
+    const tail = spawn(process.execPath, [BIN, 'tail', '--url', own.url])
+    let lines = ''
+    tail.stdout.on('data', (chunk) => (lines += chunk))
+    await once(tail.stderr, 'data')
+    await post(own, sampleRun({ traceId: one }))
+    await post(own, sampleRun({ traceId: two }))
+    await expect.poll(() => lines.trim().split('\n').length, soon).toBe(44)
+    tail.kill()
+    expect(lines).toContain(' 6749c0de0001 ')
+    expect(lines).toContain(' 6749c0de0002 ')
+    expect((await run('diff', one, two, '--url', own.url)).stdout).toMatch(
+      /^- A 6749c0de0001 .*\n\+ B 6749c0de0002 /,
+    )
+    // Of one that no test can be made of.
+    const { stderr } = await run('export', 'agent:support', '--format', 'vitest', '--url', own.url)
+    expect(stderr).toContain(`Run ${two} compacted its context`)
+    await own.close()
+  })
+
   it('tail waits for a viewer that is started again, and goes on', async () => {
     const db = join(folder, 'again.db')
     const first = await startViewer({ port: 0, db })

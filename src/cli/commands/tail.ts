@@ -23,10 +23,10 @@ export function registerTail(program: Command): void {
       const stop = new AbortController()
       process.once('SIGINT', () => stop.abort())
       process.once('SIGTERM', () => stop.abort())
-      await follow(source, query.join(' '), stop.signal, ({ run, row }) => {
+      await follow(source, query.join(' '), stop.signal, ({ run, row }, idChars) => {
         if (flags.json)
           process.stdout.write(`${JSON.stringify({ traceId: run.traceId, agent: run.agent, ...row })}\n`)
-        else process.stdout.write(`${line(run, row, terminalPaint())}\n`)
+        else process.stdout.write(`${line(run, row, idChars, terminalPaint())}\n`)
       })
     })
   })
@@ -37,19 +37,19 @@ async function follow(
   source: RunSource,
   query: string,
   signal: AbortSignal,
-  tell: (news: News) => void,
+  tell: (news: News, idChars: number) => void,
 ): Promise<void> {
   const following = new Following(source, query)
   const told = new Set<string>()
   let [isFirst, isLost] = [true, false]
   while (!signal.aborted) {
     try {
-      const { news, problems } = await following.look()
+      const { news, problems, idChars } = await following.look()
       for (const problem of problems.filter((one) => !told.has(one))) {
         told.add(problem)
         process.stderr.write(`${shown(problem)}\n`)
       }
-      news.forEach(tell)
+      for (const one of news) tell(one, idChars)
       if (isFirst) process.stderr.write(`Following ${shown(source.from)}. Ctrl+C ends.\n`)
       if (isLost) process.stderr.write('It is there again.\n')
       isFirst = isLost = false
@@ -63,7 +63,7 @@ async function follow(
   }
 }
 
-function line(run: RunSummary, row: SpanRow, paint: Paint): string {
+function line(run: RunSummary, row: SpanRow, idChars: number, paint: Paint): string {
   const time = new Date((row.endUs || row.startUs) / 1000).toISOString().slice(11, 23)
   const what = row.endUs > 0 ? formatDuration((row.endUs - row.startUs) / 1000) : row.state
   const mark = row.error
@@ -72,5 +72,5 @@ function line(run: RunSummary, row: SpanRow, paint: Paint): string {
       ? ` ${paint.safe(row.outcome, 20)}`
       : ''
   const preview = row.category === 'tool' ? paint.style('dim', ` ${paint.safe(row.preview, 80)}`) : ''
-  return `${paint.style('dim', time)} ${paint.style('dim', run.traceId.slice(0, 8))} ${paint.safe(run.title, 20)}  ${row.category} ${paint.style('bold', paint.safe(rowTitle(row), 50))} ${what}${mark}${preview}`
+  return `${paint.style('dim', time)} ${paint.style('dim', run.traceId.slice(0, idChars))} ${paint.safe(run.title, 20)}  ${row.category} ${paint.style('bold', paint.safe(rowTitle(row), 50))} ${what}${mark}${preview}`
 }

@@ -1,5 +1,6 @@
 import type { RunSummary, SpanRow } from '../../viewer/model/span.ts'
 import type { RunSource } from '../../viewer/run-source.ts'
+import { charsThatTell } from '../../viewer/text/chars-that-tell.ts'
 
 /** Others are looked at while they go on. */
 const RECENT = 50
@@ -44,8 +45,8 @@ export class Following {
     for (const run of this.#seen.values()) run.seq = 0
   }
 
-  /** The first look gives nothing: what there is by then is no news. */
-  async look(): Promise<{ news: News[]; problems: string[] }> {
+  /** The first look gives nothing: what there is by then is no news. `idChars`: how much of an id tells one run from all others that were seen. */
+  async look(): Promise<{ news: News[]; problems: string[]; idChars: number }> {
     const newest = await this.#source.listRuns(this.#query, this.#recent)
     const open = await this.#source.listRuns(`${this.#query} status:running,waiting`, MOST_OPEN)
     const listed = new Map([...open.runs, ...newest.runs].map((run) => [run.traceId, run]))
@@ -58,7 +59,8 @@ export class Following {
     }
     this.#forgetSome(listed)
     news.sort((a, b) => a.run.startUs - b.run.startUs)
-    return { news: isFirst ? [] : news, problems: newest.problems ?? [] }
+    const idChars = charsThatTell([...this.#seen.keys()])
+    return { news: isFirst ? [] : news, problems: newest.problems ?? [], idChars }
   }
 
   #isToBeAsked(seen: SeenRun | undefined, summary: RunSummary | undefined): boolean {

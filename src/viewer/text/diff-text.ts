@@ -2,13 +2,15 @@ import { badEnd, type DiffUnit } from '../model/diff-changes.ts'
 import { formatCost, formatCount, formatDuration, statusWord, visibleText } from '../model/format.ts'
 import { divergenceAt, type RunDiff, wordsOf } from '../model/run-diff.ts'
 import type { RunSummary } from '../model/span.ts'
+import { charsThatTell } from './chars-that-tell.ts'
 import type { Paint } from './paint.ts'
 
 /** Two runs as one aligned list; what is the same is one line, what differs says how. */
 export function diffText(diff: RunDiff, paint: Paint): string {
+  const chars = charsThatTell([diff.a.traceId, diff.b.traceId])
   const lines = [
-    `${paint.style('red', '- A')} ${side(diff.a, paint)}`,
-    `${paint.style('green', '+ B')} ${side(diff.b, paint)}`,
+    `${paint.style('red', '- A')} ${side(diff.a, chars, paint)}`,
+    `${paint.style('green', '+ B')} ${side(diff.b, chars, paint)}`,
     `${diff.same} the same, ${diff.changed} changed, ${diff.removed} only in A, ${diff.added} only in B`,
     '',
   ]
@@ -44,8 +46,8 @@ export function diffText(diff: RunDiff, paint: Paint): string {
   return lines.join('\n')
 }
 
-function side(run: RunSummary, paint: Paint): string {
-  return `${run.traceId.slice(0, 8)} ${paint.safe(run.title, 40)}  ${statusWord(run.status)}, ${formatDuration(run.durationMs)}, ${formatCount(run.inputTokens + run.outputTokens)} tokens, ${formatCost(run.costUsd)}, ${run.llmCalls}+${run.toolCalls} calls`
+function side(run: RunSummary, idChars: number, paint: Paint): string {
+  return `${run.traceId.slice(0, idChars)} ${paint.safe(run.title, 40)}  ${statusWord(run.status)}, ${formatDuration(run.durationMs)}, ${formatCount(run.inputTokens + run.outputTokens)} tokens, ${formatCost(run.costUsd)}, ${run.llmCalls}+${run.toolCalls} calls`
 }
 
 function unit(of: DiffUnit, paint: Paint): string {

@@ -45,7 +45,7 @@ interface Placed {
 
 /** @throws HookspanError when the run lacks what a test is made of, saying what. */
 export function readRun({ summary, rows, open }: RunContent, standsIn = false): ReadRun {
-  const id = summary.traceId.slice(0, 8)
+  const id = summary.traceId
   const root = buildTree(rows)
   const placed = root ? walk(root) : []
   // Where the call was parked, the sub-agent lies in the span before.

@@ -1,6 +1,7 @@
 import { formatAgo, formatCost, formatCount, formatDuration, statusWord } from '../model/format.ts'
 import type { RunStatus, RunSummary } from '../model/span.ts'
 import { elapsedMs } from '../model/timing.ts'
+import { charsThatTell } from './chars-that-tell.ts'
 import { type Paint, padEnd, padStart, type Style } from './paint.ts'
 
 export const STATUS_STYLES: Record<RunStatus, Style> = {
@@ -58,13 +59,6 @@ export function runsText(
     )
   }
   return lines.join('\n')
-}
-
-/** So many that a run is named by them: ids of some tracers begin with the time, as Logfire's and X-Ray's do. */
-function charsThatTell(ids: readonly string[]): number {
-  let chars = 8
-  while (chars < 32 && new Set(ids.map((id) => id.slice(0, chars))).size < ids.length) chars += 4
-  return chars
 }
 
 function flagsOf(run: RunSummary): string {

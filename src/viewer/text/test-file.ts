@@ -4,6 +4,7 @@ import { HookspanError } from '../../internal/errors.ts'
 import { canonicalJson } from '../../internal/json.ts'
 import { isRecord } from '../../internal/objects.ts'
 import type { RunContent } from '../model/data-set.ts'
+import { charsThatTell } from './chars-that-tell.ts'
 import { literal, quoted } from './literals.ts'
 import type { ReadModelStep, ReadToolCall } from './read-call.ts'
 import { type ReadRun, readRun } from './read-run.ts'
@@ -56,7 +57,9 @@ export function testFile(runs: readonly RunContent[], tested?: TestedAgent): Tes
 }
 
 function header(runs: readonly RunContent[], tested: TestedAgent | undefined): string {
-  const ids = runs.map(({ summary }) => summary.traceId.slice(0, 8))
+  const whole = runs.map(({ summary }) => summary.traceId)
+  const chars = charsThatTell(whole)
+  const ids = whole.map((id) => id.slice(0, chars))
   const some = `${ids.slice(0, 5).join(', ')}${ids.length > 5 ? ', …' : ''}`
   const stand = tested
     ? []
@@ -95,11 +98,9 @@ function testOf(title: string, { summary }: RunContent, run: ReadRun, writing: W
   const { tested, used, notes } = writing
   const denied = run.calls.filter(({ outcome, human }) => outcome === 'denied' && human === undefined)
   const unable = whyNot(summary, run, tested)
-  if (unable) throw new HookspanError('INVALID_OPTION', `Run ${summary.traceId.slice(0, 8)} ${unable}`)
+  if (unable) throw new HookspanError('INVALID_OPTION', `Run ${summary.traceId} ${unable}`)
   if (run.leftOut.length > 0)
-    notes.push(
-      `The test of run ${summary.traceId.slice(0, 8)} leaves out ${run.leftOut.join('; ')}. ${NAME_IT}`,
-    )
+    notes.push(`The test of run ${summary.traceId} leaves out ${run.leftOut.join('; ')}. ${NAME_IT}`)
   if (tested !== undefined) {
     for (const call of denied)
       notes.push(
