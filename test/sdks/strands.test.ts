@@ -168,6 +168,29 @@ it.each([true, false])(
   },
 )
 
+it('is interrupted, and not done, where it stops at a checkpoint of the SDK', async () => {
+  const told: unknown[] = []
+  const dispatcher = new HookDispatcher()
+  dispatcher.use({
+    name: 'told',
+    hooks: [{ id: 'ends', type: 'onComplete', handler: ({ reason }) => void told.push(reason) }],
+  })
+  // The SDK keeps no reply that it stops after: its model is asked again.
+  const agent = agentOn([LOOK_THEN_DONE[0]!, ...LOOK_THEN_DONE], [look(() => 'seen')], {
+    checkpointing: true,
+  })
+  observeStrands(agent, { dispatcher })
+  let result = await agent.invoke('go')
+  const positions: unknown[] = []
+  while (result.stopReason === 'checkpoint') {
+    positions.push(result.checkpoint.position)
+    result = await agent.invoke({ checkpointResume: { checkpoint: result.checkpoint.toJSON() } })
+  }
+  expect(positions).toEqual(['afterModel', 'afterTools'])
+  expect(textOf(result)).toBe('done')
+  expect(told).toEqual(['interrupted', 'interrupted', 'done'])
+})
+
 it('ends as cancelled where its model is aborted for a reason, whoever decides on replies', async () => {
   const run = async (observe: (agent: Untyped) => void) => {
     const agent = agentOn([{ content: 'late', latencyMs: 10_000 }], [])

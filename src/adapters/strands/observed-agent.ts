@@ -169,6 +169,8 @@ export class ObservedAgent {
   async #end(agent: AgentRun, result: StrandsResult): Promise<void> {
     if (result.stopReason === 'interrupt') await agent.park(result)
     if (agent.parked !== undefined) return this.#keepWaiting(agent.parked, result)
+    // It is no answer: with `checkpointing` whoever invokes the agent goes on with it, or does not.
+    if (result.stopReason === 'checkpoint') return agent.run.interrupt()
     if (result.stopReason === 'cancelled') agent.cancel()
     const content = textOf(result.lastMessage?.content ?? [])
     agent.run.limit = LIMITS[result.stopReason]
