@@ -1,7 +1,7 @@
 import { AsyncLocalStorage } from 'node:async_hooks'
 import { HookDispatcher } from 'hookspan'
 import type { ContractReply } from 'hookspan/adapter/contract'
-import { observeClaudeAgent } from 'hookspan/claude-agent'
+import { observeClaudeAgent, runWith } from 'hookspan/claude-agent'
 import { deny } from 'hookspan/gates'
 import { describe, expect, it } from 'vitest'
 import { startCollector } from '../support/collector.ts'
@@ -233,4 +233,25 @@ it.each([
   const asked = { tools: ['Bash'], allowedTools: ['Bash'], ...limit }
   await expect(ask(dispatcher, [say('a'), say('b')], asked)).rejects.toThrow(said)
   expect(findAll(events, 'onComplete')).toMatchObject([{ reason }])
+})
+
+it('a run that goes on with nothing to ask is told of no user that says nothing', async () => {
+  const dispatcher = new HookDispatcher()
+  const resume = dispatcher.startOperation({ agentName: 'a', input: 'Do it.' }).park({ waitingFor: 'human' })
+  const asked: unknown[] = []
+  dispatcher.use({
+    name: 'sees',
+    hooks: [{ id: 'asked', type: 'afterLlmCall', handler: ({ request }) => void asked.push(request) }],
+  })
+  async function* claude() {
+    const content = [{ type: 'text', text: 'Gone on.' }]
+    yield { type: 'assistant', message: { id: 'm', role: 'assistant', model: 'c', content } }
+    yield { type: 'result', subtype: 'success', result: 'Gone on.' }
+  }
+  const query: Untyped = observeClaudeAgent(claude as never, { dispatcher })
+  await runWith({ resume }, async () => {
+    for await (const _message of query({ prompt: '' }));
+  })
+  await dispatcher.drain()
+  expect(asked).toEqual([expect.objectContaining({ messages: [] })])
 })

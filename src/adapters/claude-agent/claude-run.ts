@@ -83,7 +83,8 @@ export class ClaudeRun {
 
   constructor(dispatcher: HookDispatcher, name: string, { prompt, options = {} }: QueryParams) {
     this.dispatcher = dispatcher
-    const input = typeof prompt === 'string' ? prompt : undefined
+    // A run that goes on is asked nothing.
+    const input = typeof prompt === 'string' && prompt !== '' ? prompt : undefined
     const signal = options.abortController?.signal
     const said = defined({ agentName: options.agent ?? name, input, signal })
     this.run = new ObservedRun({ dispatcher, adapter: ADAPTER }, said)
