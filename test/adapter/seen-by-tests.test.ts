@@ -77,3 +77,42 @@ test('what is called after a handoff is called by the agent of the run', async (
   await runner.run(triage, 'Where is order 7?')
   expect(trace).toMatchTrajectory(['transfer_to_support', { name: 'find', agent: 'triage' }])
 })
+
+test('a default of an argument is seen on the AI SDK, and not where the tool itself fills it in', async ({
+  dispatcher,
+  mocks,
+}) => {
+  mocks.use(mock('find').returns('shipped'))
+  const withDefault = z.object({ id: z.string(), limit: z.number().default(10) })
+  const observed = observeAISDK(ai, { dispatcher })
+  await observed.generateText({
+    model: scripted([{ tool: 'find', input: { id: '7' } }, 'done']),
+    tools: { find: observed.tool({ inputSchema: withDefault, execute: () => 'real' }) },
+    prompt: 'Where is order 7?',
+    stopWhen: ai.isStepCount(3),
+  })
+  const agent = createAgent({
+    model: fakeModel()
+      .respondWithTools([{ name: 'find', args: { id: '7' }, id: '1' }])
+      .respond(new AIMessage('done')),
+    tools: [tool(() => 'real', { name: 'find', description: 'Finds an order.', schema: withDefault })],
+    middleware: [hookspanMiddleware({ dispatcher })],
+  })
+  await agent.invoke({ messages: [new HumanMessage('Where is order 7?')] })
+  expect(mocks.calls('find').map(({ args }) => args)).toEqual([{ id: '7', limit: 10 }, { id: '7' }])
+})
+
+test('a mock for any tool answers for a sub-agent, too', async ({ dispatcher, mocks }) => {
+  mocks.use(mock('*').returns('found'))
+  const researcher = new agents.Agent({ name: 'researcher', model: new ScriptedModel([]) })
+  const boss = new agents.Agent({
+    name: 'boss',
+    model: new ScriptedModel([
+      [functionCall('researcher', { input: 'x' }, { callId: '1' })],
+      [assistantMessage('done')],
+    ]),
+    tools: [researcher.asTool({ toolName: 'researcher', toolDescription: 'Finds things.' })],
+  })
+  await observeAgents(new agents.Runner({ tracingDisabled: true }), { dispatcher }).run(boss, 'x')
+  expect(mocks.calls()).toMatchObject([{ apiName: 'researcher', answeredBy: 'mock' }])
+})
