@@ -183,6 +183,10 @@ class PartCollector implements Collector {
     else if (type === 'finish') {
       this.#top = { ...this.#top, ...fields }
       this.ended = true
+    } else if (type === 'text-instead') {
+      // Not the AI SDK's: a guardrail takes back all that was said.
+      this.#content.splice(0, Number.POSITIVE_INFINITY, { type: 'text', text: fields.text })
+      this.#open.clear()
     } else if (type === 'tool-call') {
       Object.assign(this.#part(fields.toolCallId, {}), { type, ...fields })
       this.#open.delete(fields.toolCallId)

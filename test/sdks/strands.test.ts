@@ -4,7 +4,7 @@ import { McpServer } from '@modelcontextprotocol/sdk/server/mcp.js'
 import { HookDispatcher } from 'hookspan'
 import { adapterContract } from 'hookspan/adapter/contract'
 import { createApprovals, memoryStore } from 'hookspan/approval'
-import { deny, mutate } from 'hookspan/gates'
+import { deny, type Gate, mutate } from 'hookspan/gates'
 import { mock, mockTools, type ScriptedStep, scriptedFetch } from 'hookspan/mock'
 import { redact, requireHuman, toolPolicy } from 'hookspan/policies'
 import { observeStrands, runWith, unobserveStrands } from 'hookspan/strands'
@@ -13,7 +13,7 @@ import { describe, expect, it } from 'vitest'
 import { z } from 'zod'
 import { requestContent } from '../../src/wire/request.ts'
 import { traced } from '../support/span-tree.ts'
-import { eventsOf, findAll } from '../support/told-events.ts'
+import { dispatcherWith, eventsOf, findAll } from '../support/told-events.ts'
 import { oldestStrandsSubject, strandsSubject } from './subjects/strands.ts'
 import { elsewhere } from './support/elsewhere.ts'
 import type { Untyped } from './support/sdks.ts'
@@ -167,6 +167,44 @@ it.each([true, false])(
     ])
   },
 )
+
+it.each([
+  ['observed', () => undefined, 'Taken back.'],
+  ['decided on', () => mutate({ content: 'Changed.' }), 'Changed.'],
+])("of a reply that the SDK's guardrails take back, what they say is %s", async (_how, decide, said) => {
+  const payloads: unknown[] = []
+  const sees: Gate = {
+    id: 'sees',
+    point: 'afterLlmCall',
+    decide: ({ payload }) => {
+      payloads.push(payload)
+      return decide()
+    },
+  }
+  const { dispatcher, events } = dispatcherWith()
+  dispatcher.use({ name: 'decides', gates: [sees] })
+  const agent = agentOn([], [])
+  const delta = (text: string) => ({
+    type: 'modelContentBlockDeltaEvent',
+    delta: { type: 'textDelta', text },
+  })
+  agent.model.stream = async function* () {
+    yield { type: 'modelMessageStartEvent', role: 'assistant' }
+    yield { type: 'modelContentBlockStartEvent' }
+    yield* ['PLANTED', ' secret'].map(delta)
+    yield { type: 'modelContentBlockStopEvent' }
+    yield { type: 'modelMessageStopEvent', stopReason: 'guardrailIntervened' }
+    yield { type: 'modelRedactionEvent', outputRedaction: { replaceContent: 'Taken back.' } }
+    yield { type: 'modelMetadataEvent', usage: { inputTokens: 9, outputTokens: 4, totalTokens: 13 } }
+  }
+  observeStrands(agent, { dispatcher })
+  expect(textOf(await agent.invoke('go'))).toBe(said)
+  expect(payloads).toMatchObject([{ content: 'Taken back.' }])
+  expect(findAll(events, 'afterLlmCall')).toMatchObject([
+    { response: { content: said }, usage: { outputTokens: 4 } },
+  ])
+  expect(JSON.stringify(events)).not.toContain('PLANTED')
+})
 
 it('is interrupted, and not done, where it stops at a checkpoint of the SDK', async () => {
   const told: unknown[] = []

@@ -59,6 +59,11 @@ export class ModelChunks {
     if (told?.type === 'modelMessageStopEvent') this.#stopReason = asText(told.stopReason)
     // Before the end: at the limit of its tokens the SDK throws in the place of a reply that is paid for.
     if (told?.type === 'modelMetadataEvent') return this.#finishOf(this.#stopReason, asObject(told.usage))
+    const takenBack = asText(asObject(told?.outputRedaction)?.replaceContent)
+    if (told?.type === 'modelRedactionEvent' && takenBack !== undefined) {
+      this.#said = true
+      return { type: 'text-instead', text: takenBack }
+    }
     if (told?.type !== 'modelContentBlockDeltaEvent') return { type: 'ping' }
     const { type: kind, text } = asObject(told.delta) ?? {}
     const delta = asText(text)
