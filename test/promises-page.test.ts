@@ -7,7 +7,7 @@ const PAGE = readFileSync(`${ROOT}docs/promises.md`, 'utf8')
 
 /** What the page has to speak of, and at least how often. */
 const SUBJECTS = {
-  'Spans and the spool': 22,
+  'Spans and the spool': 23,
   'The exporter': 12,
   'Guards never vanish': 18,
   'What was shown is what runs': 12,

@@ -1,6 +1,7 @@
 import { closeSync, openSync, readFileSync, writeSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Place } from '../parcel.ts'
+import { isOutOfFiles } from './out-of-files.ts'
 
 export const ACKED = 'acked'
 /** Fixed, so that it is overwritten in place: it is never seen half, and needs no room on a full disk. */
@@ -29,14 +30,15 @@ export class AckedFile {
   }
 }
 
-/** What cannot be read counts as nothing: better twice than never. */
+/** What cannot be read counts as nothing: better twice than never. @throws where too many files are open to read it now. */
 export function readAcked(folder: string): Pick<Place, 'segment' | 'end'> {
   try {
     const [segment, end] = readFileSync(join(folder, ACKED), 'utf8').trim().split(' ').map(Number)
     if (Number.isInteger(segment) && Number.isInteger(end)) {
       return { segment: segment as number, end: end as number }
     }
-  } catch {
+  } catch (error) {
+    if (isOutOfFiles(error)) throw error
     // Its owner died before it was made.
   }
   return { segment: 0, end: 0 }

@@ -2,6 +2,7 @@ import { existsSync, rmdirSync, unlinkSync } from 'node:fs'
 import { join } from 'node:path'
 import { errorMessage } from '../../../internal/errors.ts'
 import { FileLock } from '../../../internal/file-lock.ts'
+import { assertFilesToOpen } from './out-of-files.ts'
 import { segmentsIn } from './segment-log.ts'
 
 const LOCK = 'lock'
@@ -35,7 +36,7 @@ export class FolderLock {
   /**
    * Of a folder whose owner has died. Undefined while that lives, or when somebody else has it.
    *
-   * @throws what keeps everybody from it: nothing in it would be delivered.
+   * @throws what keeps everybody from it: nothing in it would be delivered; what the system says where no file can be opened just now.
    */
   static adopt(folder: string): FolderLock | undefined {
     const path = join(folder, LOCK)
@@ -44,6 +45,7 @@ export class FolderLock {
       // Made this moment, or left by one that died then. Only an empty folder goes.
       rmdirSync(folder)
     } catch (error) {
+      assertFilesToOpen()
       if (existsSync(path)) throw new Error(`its lock cannot be taken: ${errorMessage(error)}`)
       if (hasSegments(folder)) throw new Error('its lock file is gone')
     }

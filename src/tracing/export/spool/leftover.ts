@@ -6,6 +6,7 @@ import { readHead, readSpanBytes } from '../span-of-bytes.ts'
 import type { ReadableSpan } from '../types.ts'
 import { ACKED, AckedFile, readAcked } from './acked-file.ts'
 import { type FolderLock, isOfLock } from './folder-lock.ts'
+import { isOutOfFiles } from './out-of-files.ts'
 import { readRecords, type StoredRecord } from './read-records.ts'
 import { interruptedBytes } from './records.ts'
 import { isOfLog, removeSpareIn, segmentPath, segmentsIn } from './segment-log.ts'
@@ -155,6 +156,7 @@ export class Leftover {
     try {
       yield* readRecords(segmentPath(this.#lock.folder, number))
     } catch (error) {
+      if (isOutOfFiles(error)) throw error
       this.#unreadable ??= error
     }
   }

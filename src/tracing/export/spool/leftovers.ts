@@ -4,6 +4,7 @@ import { errorSentence } from '../../../internal/errors.ts'
 import type { Parcel, RequestLimits } from '../parcel.ts'
 import { FolderLock } from './folder-lock.ts'
 import { Leftover } from './leftover.ts'
+import { isOutOfFiles } from './out-of-files.ts'
 import { OWN_NAME } from './own-folder.ts'
 import type { SetAside } from './set-aside.ts'
 
@@ -13,6 +14,9 @@ export interface LeftoversOptions {
   readonly onTrouble: (message: string) => void
 }
 
+/** Nothing is looked for where no file can be opened. */
+const OUT_OF_FILES_MS = 1_000
+
 /** What dead processes left in `spoolDir`, one after the other. No method throws. */
 export class Leftovers {
   readonly #options: LeftoversOptions
@@ -20,6 +24,7 @@ export class Leftovers {
   #currentName = ''
   /** Folders that cannot be read or removed; told once, and left alone by this process. */
   readonly #leftAlone = new Set<string>()
+  #notBefore = 0
 
   constructor(options: LeftoversOptions) {
     this.#options = options
@@ -28,6 +33,7 @@ export class Leftovers {
   /** Adopts the next folder whose owner has died, if none is at work. Whether there is one now. `own`: not to be looked at. */
   look(own: string | undefined): boolean {
     if (this.#current !== undefined) return true
+    if (performance.now() < this.#notBefore) return false
     const ours = own === undefined ? undefined : basename(own)
     for (const name of this.#names()) {
       if (name === ours || this.#leftAlone.has(name)) continue
@@ -106,6 +112,12 @@ export class Leftovers {
       fn()
       return true
     } catch (error) {
+      if (isOutOfFiles(error)) {
+        // In a while there may be room, and whoever looks then goes on with it.
+        this.#notBefore = performance.now() + OUT_OF_FILES_MS
+        this.close()
+        return false
+      }
       this.#leftAlone.add(this.#currentName)
       const folder = join(this.#options.folder, this.#currentName)
       this.#options.onTrouble(`Cannot deliver what a process left in ${folder}: ${errorSentence(error)}`)
