@@ -10,6 +10,9 @@ export const REFUSED = 'refused'
 /** Written in place of a package: no span of a process can be sent. */
 export const UNTRACED = 'untraced'
 
+/** Written at the end of a process whose spans were all refused, or met nobody. */
+export const UNTAKEN = 'untaken'
+
 /** A process has a `hookspan.config.*` to hold to. */
 export const GUARDED = 'guarded'
 

@@ -6,6 +6,7 @@ import {
   REFUSED,
   RUN_REPORT,
   RUN_SEEN,
+  UNTAKEN,
   UNTRACED,
   WORKER_ENDED,
   WORKER_RAN,
@@ -13,7 +14,7 @@ import {
 import { tell } from './tell.ts'
 
 /** Of use to `hookspan run` alone. */
-const SIGNS = [LOADED, REFUSED, GUARDED, RUN_SEEN, WORKER_RAN, WORKER_ENDED, HEARD]
+const SIGNS = [LOADED, REFUSED, GUARDED, RUN_SEEN, UNTAKEN, WORKER_RAN, WORKER_ENDED, HEARD]
 
 const reported = new Set<string>()
 

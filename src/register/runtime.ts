@@ -9,7 +9,7 @@ import { report } from './report.ts'
 import { requireOwn } from './require-own.ts'
 import { RunBounds } from './run-bounds.ts'
 import { tell } from './tell.ts'
-import { tellAtExit } from './tell-at-exit.ts'
+import { endAtExit, tellAtExit } from './tell-at-exit.ts'
 import { traceFirstRun } from './trace-first-run.ts'
 import { guardsTools, UnaskedTools } from './unasked-tools.ts'
 import { guardOf, notAttached } from './unattached.ts'
@@ -26,10 +26,10 @@ yieldToOthers(dispatcher, () => {
     'what the program attaches by itself is left to its own dispatcher, and no hookspan.config.* holds there.',
   )
 })
-const tracing = traceFirstRun(dispatcher)
+traceFirstRun(dispatcher, tellAtExit)
 const bounds = new RunBounds(dispatcher)
 
-tellAtExit({ bounds, tracing })
+endAtExit(bounds)
 
 export function attachLoaded(loaded: Loaded): Loaded['exports'] | undefined {
   return attach(loaded, { dispatcher, bounds })

@@ -25,8 +25,13 @@ export interface FirstRunTracing {
 /**
  * Traces from the first run on, and not before: by then a program that brings its own OpenTelemetry SDK has started it,
  * and spans go where that sends them.
+ *
+ * @param begun called at the first run, once it is traced.
  */
-export function traceFirstRun(dispatcher: HookDispatcher): FirstRunTracing {
+export function traceFirstRun(
+  dispatcher: HookDispatcher,
+  begun: (tracing: FirstRunTracing) => void,
+): FirstRunTracing {
   const state: { -readonly [K in keyof FirstRunTracing]: FirstRunTracing[K] } = {
     tracing: undefined,
     off: false,
@@ -41,6 +46,7 @@ export function traceFirstRun(dispatcher: HookDispatcher): FirstRunTracing {
       state.off = how === 'off'
       if (typeof how === 'object') state.tracing = how
       if (!isMainThread) reportEnd()
+      begun(state)
     }
     const op = startOperation.call(dispatcher, init)
     if (init?.parent === undefined) {

@@ -468,6 +468,19 @@ describe('hookspan run', () => {
     expect(stderr).toMatch(/attached openai 7\./)
   })
 
+  it('says that spans were not taken where something answers that is no collector', async () => {
+    const web = createServer((_request, response) => response.writeHead(404).end('<html>')).listen(0)
+    await once(web, 'listening')
+    env.OTEL_EXPORTER_OTLP_ENDPOINT = `http://127.0.0.1:${(web.address() as AddressInfo).port}`
+    const { code, stderr } = await run('--', process.execPath, program('chat.mjs'), '7')
+    web.close()
+
+    expect(code).toBe(7)
+    expect(stderr).toMatch(/hookspan: 2 runs, the last: not taken by http/)
+    expect(stderr).toMatch(/attached openai 7\.\S+ Not all spans were taken\./)
+    expect(stderr).not.toMatch(/[Ww]ere sent to|: sent to/)
+  })
+
   it('attaches to TypeScript that tsx runs, by import and by require()', async () => {
     const tsx = at('../../node_modules/.bin/tsx')
     const shapes = {

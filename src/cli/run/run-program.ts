@@ -12,6 +12,7 @@ import {
   REFUSED,
   RUN_REPORT,
   RUN_SEEN,
+  UNTAKEN,
   UNTRACED,
   WORKER_ENDED,
   WORKER_RAN,
@@ -131,6 +132,7 @@ function tellEnd(where: string, report: string): void {
   const lines = existsSync(report) ? readFileSync(report, 'utf8').trim().split('\n') : []
   const reported = new Set(lines.filter((line) => !line.startsWith(HEARD)))
   const isUntraced = reported.delete(UNTRACED)
+  const isUntaken = reported.delete(UNTAKEN)
   const isGuarded = reported.delete(GUARDED)
   const hasRun = reported.delete(RUN_SEEN)
   reported.delete(NO_VIEWER)
@@ -155,7 +157,10 @@ function tellEnd(where: string, report: string): void {
   const names = [...reported].join(', ')
   // A framework that asks its models by itself may bring an SDK that it has no use for.
   if (!hasRun) tell(`attached ${names}, and saw no run.${held}`)
-  else tell(`attached ${names}. ${isUntraced ? 'Not all of it could be traced.' : where}`)
+  else {
+    const instead = isUntraced ? 'Not all of it could be traced.' : isUntaken && 'Not all spans were taken.'
+    tell(`attached ${names}. ${instead || where}`)
+  }
   if (isCut) tell('a worker thread was ended from outside: what it had not sent by then is lost.')
 }
 
