@@ -7,14 +7,16 @@ interface Manifest {
   readonly version?: unknown
 }
 
+const FOLDER = /^file:.*\/node_modules\/(?:\.store\/[^/]+\/package|(?:\.[^/]+\/)?(?:@[^/]+\/)?[^/]+)(?=\/)/
+
 const manifests = new Map<string, Manifest>()
 
 /**
  * What the package says of itself that a module was installed with: its folder may have any name (`my-ai@npm:ai`), and lie in
- * one of a tool (`.nitro/ai@7.0.1`, where a build has several versions).
+ * one of a tool (`.nitro/ai@7.0.1`, where a build has several versions; `.store/ai-npm-7.0.1/package` of Yarn).
  */
 export function manifestOf(url: string): Manifest {
-  const [folder] = /^file:.*\/node_modules\/(?:\.[^/]+\/)?(?:@[^/]+\/)?[^/]+(?=\/)/.exec(url) ?? []
+  const [folder] = FOLDER.exec(url) ?? []
   if (folder === undefined) return {}
   const known = manifests.get(folder)
   if (known !== undefined) return known

@@ -164,7 +164,11 @@ function attached(text: string, url: string, name: string, isModule: boolean): s
 
 /** What a package asks for by its path, others ask for by its name: whichever comes first. */
 const BY_PATH = [
-  [/^\.\/client\.m?js$/, /\/node_modules\/(?:\.[^/]+\/)?(?:@[^/]+\/)?[^/]+\/[^/]+$/, 'client'],
+  [
+    /^\.\/client\.m?js$/,
+    /\/node_modules\/(?:\.store\/[^/]+\/package|(?:\.[^/]+\/)?(?:@[^/]+\/)?[^/]+)\/[^/]+$/,
+    'client',
+  ],
   [/^\.\/index\.js$/, /\/dist\/(?:esm|cjs)\/server\/index\.js$/, 'server/index.js'],
 ] as const
 

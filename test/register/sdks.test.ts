@@ -276,14 +276,18 @@ describe('under another name', () => {
   })
 
   it.each([
-    ['chat.mjs', 'openai'],
-    ['ai-sdk.mjs', 'ai'],
+    ['chat.mjs', 'openai', '.nitro/openai@7'],
+    ['ai-sdk.mjs', 'ai', '.nitro/ai@7'],
+    ['chat.mjs', 'openai', '.store/openai-npm-7.0.0-1a2b/package'],
+    ['chat.cjs', 'openai', '.store/openai-npm-7.0.0-1a2b/package'],
+    ['ai-sdk.mjs', 'ai', '.store/ai-virtual-1a2b/package'],
   ])(
-    'attaches to an SDK of which Nitro has put several versions beside each other: %s',
-    async (name, sdk) => {
+    'attaches to an SDK where Nitro has put several versions, or Yarn has its store: %s, %s in %s',
+    async (name, sdk, folder) => {
       const installed = join(app, 'node_modules')
-      cpSync(join(installed, `my-${sdk}`), join(installed, `.nitro/${sdk}@7`), { recursive: true })
-      symlinkSync(`.nitro/${sdk}@7`, join(installed, sdk))
+      cpSync(join(installed, `my-${sdk}`), join(installed, folder), { recursive: true })
+      rmSync(join(installed, sdk), { force: true })
+      symlinkSync(folder, join(installed, sdk))
       const path = join(app, name)
       cpSync(at(`processes/${name}`), path)
       const { code, stderr } = await registered(path, {
