@@ -1,3 +1,4 @@
+import { AsyncLocalStorage } from 'node:async_hooks'
 import type { ParkedOperation } from '../../dispatcher/index.ts'
 import { currentPlace } from '../../dispatcher/run/current.ts'
 import { sameJson } from '../../wire/rewrite.ts'
@@ -24,11 +25,19 @@ const TOGETHER_MS = 200
 /** Runs of agents that the code of a tool call has begun, by where that code is. */
 const begunIn = new WeakMap<object, Set<AgentRun>>()
 
+const atWork = new AsyncLocalStorage<string>()
+
+/** The name of the tool whose code runs. */
+export function toolAtWork(): string | undefined {
+  return atWork.getStore()
+}
+
 /**
  * Runs a tool, and ends with it what agents it has begun: LangGraph tells them nothing of an interrupt that is not their
  * own tool's, nor of an end before their last node.
  */
 export async function withinTool(
+  name: string,
   isInterrupt: (error: unknown) => boolean,
   body: () => unknown,
 ): Promise<unknown> {
@@ -36,7 +45,7 @@ export async function withinTool(
   const begun = new Set<AgentRun>()
   if (site !== undefined) begunIn.set(site, begun)
   try {
-    const result = await body()
+    const result = await atWork.run(name, body)
     for (const run of begun) {
       const refusal = await run.over('done', {})
       if (refusal !== undefined) throw refusal

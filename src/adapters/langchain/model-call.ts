@@ -6,6 +6,7 @@ import type { AgentRun } from './agent-run.ts'
 import { instructedBy, messagesDecided } from './changed-messages.ts'
 import { changedReply } from './changed-reply.ts'
 import { hearing } from './graph-place.ts'
+import { seeInnerCalls } from './inner-calls.ts'
 import {
   isBubbleUp,
   type LcHandler,
@@ -41,6 +42,7 @@ export async function callModel(
         .filter(({ invoke }) => typeof invoke !== 'function')
         .map((tool) => ({ name: tool.name ?? tool.type ?? 'unnamed', ranBy: 'provider' })),
     )
+    seeInnerCalls(request.tools ?? [])
     await agent.beginStep()
     await tellSummary(agent, request.messages)
     const calls = await run.calls()

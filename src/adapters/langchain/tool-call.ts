@@ -79,20 +79,25 @@ async function openCall(agent: AgentRun, { toolCall, tool }: LcToolRequest): Pro
   })
 }
 
-interface Made {
+export interface Made {
   readonly outcome: ToolOutcome
   readonly message?: unknown
   /** What LangGraph itself threw through the tool. */
   readonly thrown?: unknown
 }
 
-async function runTool(call: Call, request: LcToolRequest, handler: LcHandler<LcToolRequest>): Promise<Made> {
+/** @param handler runs the tool, of the given request with the arguments that were decided on. */
+export async function runTool<R extends Pick<LcToolRequest, 'toolCall' | 'tool'>>(
+  call: Call,
+  request: R,
+  handler: LcHandler<R>,
+): Promise<Made> {
   let message: unknown
   let thrown: unknown
   const outcome = await call.run(async (args) => {
     try {
       const asked = { ...request, toolCall: { ...request.toolCall, args } }
-      message = await withinTool(isInterrupt, () => handler(asked))
+      message = await withinTool(request.toolCall.name, isInterrupt, () => handler(asked))
       const said = messageIn(message, request)
       if (said !== undefined && isOfNoTool(said, request)) throw new NoSuchTool(toContent(said.content))
       return said === undefined ? message : saidBy(said)
@@ -110,7 +115,10 @@ async function runTool(call: Call, request: LcToolRequest, handler: LcHandler<Lc
 class NoSuchTool extends Error {}
 
 /** The SDK's own answer to a call of a tool that there is not. A middleware behind ours may have given another. */
-function isOfNoTool({ content }: LcMessage, { tool, toolCall }: LcToolRequest): boolean {
+function isOfNoTool(
+  { content }: LcMessage,
+  { tool, toolCall }: Pick<LcToolRequest, 'toolCall' | 'tool'>,
+): boolean {
   if (tool !== undefined || typeof content !== 'string') return false
   return content.startsWith(`Error: ${toolCall.name} is not a valid tool`)
 }
@@ -130,10 +138,14 @@ function messagesOf({ update }: CommandLike): readonly LcMessage[] {
 }
 
 /** What the model is to be told: what a tool gave as a message, or in a command that changes the state, too. */
-function messageIn(made: unknown, { toolCall }: Pick<LcToolRequest, 'toolCall'>): LcMessage | undefined {
+export function messageIn(
+  made: unknown,
+  { toolCall: { id } }: Pick<LcToolRequest, 'toolCall'>,
+): LcMessage | undefined {
   if (isToolMessage(made)) return made
   if (!isCommand(made)) return undefined
-  return messagesOf(made).find((one) => isToolMessage(one) && one.tool_call_id === toolCall.id)
+  // Of a call that a tool makes by itself there is no id.
+  return messagesOf(made).find((one) => isToolMessage(one) && (one.tool_call_id === id || id === undefined))
 }
 
 /** The same command, with another message. */
@@ -197,9 +209,9 @@ function unanswered({ messages = [] }: LcState): number {
 }
 
 /** What the model is told: the tool's own message, unless something else came of the call. */
-function messageOf(
+export function messageOf(
   { ToolMessage }: LcMessages,
-  { toolCall }: LcToolRequest,
+  { toolCall }: Pick<LcToolRequest, 'toolCall'>,
   outcome: ToolOutcome,
   message: unknown,
 ): unknown {
@@ -223,7 +235,7 @@ function messageOf(
   const apart = wordsOf(outcome) === undefined ? undefined : outcome.result
   const { artifact = apart } = said ?? {}
   const instead = new ToolMessage({
-    tool_call_id,
+    tool_call_id: said?.tool_call_id ?? tool_call_id,
     name,
     status: tellsFailure(outcome) ? 'error' : 'success',
     content: outcome.toToolMessage().content,

@@ -1,0 +1,155 @@
+import { AIMessage, HumanMessage, ToolMessage } from '@langchain/core/messages'
+import { fakeModel } from '@langchain/core/testing'
+import { Command, interrupt, MemorySaver } from '@langchain/langgraph'
+import { HookDispatcher } from 'hookspan'
+import { mutate } from 'hookspan/gates'
+import { hookspanMiddleware } from 'hookspan/langchain'
+import { human, mock, mockTools, scriptedApprovals } from 'hookspan/mock'
+import { requireHuman, toolPolicy } from 'hookspan/policies'
+import { type AgentMiddleware, createAgent, createMiddleware, tool } from 'langchain'
+import { expect, it } from 'vitest'
+import { z } from 'zod'
+import { activityTree } from '../support/activity-tree.ts'
+import { gate } from '../support/told-events.ts'
+
+interface Callable {
+  readonly name?: unknown
+  invoke(input: unknown): Promise<unknown>
+}
+
+/** A middleware whose tool runs a program of the model's, which calls the tools of the agent. */
+function interpreter(): AgentMiddleware {
+  let known: readonly Callable[] = []
+  const run = tool(
+    async ({ call }) => {
+      try {
+        const gave = await known.find(({ name }) => name === call)?.invoke({ what: 'all' })
+        return typeof gave === 'string' ? gave : JSON.stringify(gave)
+      } catch (error) {
+        if ((error as Error).name === 'GraphInterrupt') throw error
+        return `failed: ${(error as Error).message}`
+      }
+    },
+    { name: 'run_code', description: 'Runs code.', schema: z.object({ call: z.string() }) },
+  )
+  return createMiddleware({
+    name: 'interpreter',
+    tools: [run],
+    wrapModelCall: (request, handler) => {
+      known = request.tools as unknown as Callable[]
+      return handler(request)
+    },
+  }) as AgentMiddleware
+}
+
+const schema = z.object({ what: z.string() })
+
+function started(dispatcher?: HookDispatcher, body: (what: string) => unknown = (what) => `wiped ${what}`) {
+  const ran: string[] = []
+  const wipe = tool(
+    async ({ what }) => {
+      const gave = await body(what)
+      ran.push(what)
+      return gave as string
+    },
+    { name: 'wipe', description: 'Wipes.', schema },
+  )
+  const model = fakeModel()
+    .respondWithTools([{ name: 'run_code', args: { call: 'wipe' }, id: '1' }])
+    .respond(new AIMessage('done'))
+  const ours = dispatcher === undefined ? [] : [hookspanMiddleware({ dispatcher }) as AgentMiddleware]
+  const middleware = [...ours, interpreter()]
+  return { agent: createAgent({ model, tools: [wipe], middleware, checkpointer: new MemorySaver() }), ran }
+}
+
+const config = { configurable: { thread_id: 't' } }
+
+async function asked(dispatcher?: HookDispatcher, body?: (what: string) => unknown) {
+  const { agent, ran } = started(dispatcher, body)
+  const { messages } = await agent.invoke({ messages: [new HumanMessage('Clean up.')] }, config)
+  return { ran, told: messages.find((one) => one.type === 'tool')?.text }
+}
+
+const with_ = (plug: (dispatcher: HookDispatcher) => void) => {
+  const dispatcher = new HookDispatcher()
+  plug(dispatcher)
+  return dispatcher
+}
+
+it('what a tool calls by itself is a call below it, and gives what it gives without us', async () => {
+  const tree = activityTree()
+  const seen = await asked(with_((dispatcher) => dispatcher.use(tree.plugin)))
+  expect(seen).toEqual(await asked())
+  expect(tree.lines().filter((line) => line.includes('execute_tool'))).toEqual([
+    '    execute_tool run_code',
+    '      execute_tool wipe',
+  ])
+})
+
+it.each<[string, (dispatcher: HookDispatcher) => void, string]>([
+  [
+    'denies',
+    (dispatcher) => dispatcher.use({ name: 'careful', gates: [toolPolicy({ deny: ['wipe'] })] }),
+    'tool_not_allowed',
+  ],
+  [
+    'is mocked',
+    (dispatcher) =>
+      void mockTools(dispatcher, [mock('wipe').returns('mocked')], { onUnmocked: 'passthrough' }),
+    'mocked',
+  ],
+  [
+    'asks a human who says no',
+    (dispatcher) => {
+      scriptedApprovals(dispatcher, [human('wipe').rejects('not today')])
+      dispatcher.use({ name: 'careful', gates: [requireHuman({ match: 'wipe' })] })
+    },
+    'not today',
+  ],
+])('a tool that another one calls does not run where somebody %s', async (_how, plug, told) => {
+  const seen = await asked(with_(plug))
+  expect(seen.ran).toEqual([])
+  expect(seen.told).toContain(told)
+})
+
+it('gates change what a tool that another one calls is given, and what it gives', async () => {
+  const dispatcher = with_((one) =>
+    one.use({
+      name: 'careful',
+      gates: [
+        { ...gate('beforeToolCall', () => mutate({ what: 'a bit' })), match: 'wipe' },
+        { ...gate('afterToolCall', () => mutate('cleaned')), match: 'wipe' },
+      ],
+    }),
+  )
+  expect(await asked(dispatcher)).toEqual({ ran: ['a bit'], told: 'cleaned' })
+})
+
+it('a command that it answers with stays one, with the message that a gate made', async () => {
+  const answer = () =>
+    new Command({
+      update: { messages: [new ToolMessage({ content: 'secret', tool_call_id: '1', name: 'wipe' })] },
+    })
+  const plain = await asked(undefined, answer)
+  expect(await asked(new HookDispatcher(), answer)).toEqual(plain)
+  const clean = { ...gate('afterToolCall', () => mutate('cleaned')), match: 'wipe' }
+  const { told } = await asked(
+    with_((one) => one.use({ name: 'careful', gates: [clean] })),
+    answer,
+  )
+  expect(told).not.toContain('secret')
+  expect(told).toContain('cleaned')
+})
+
+it('one that waits for an answer waits, and goes on, as without us', async () => {
+  const results = []
+  for (const dispatcher of [undefined, new HookDispatcher()]) {
+    const { agent, ran } = started(dispatcher, () => interrupt('sure?'))
+    const first = await agent.invoke({ messages: [new HumanMessage('Clean up.')] }, config)
+    const waits = (first as { __interrupt__?: { value: unknown }[] }).__interrupt__?.map(({ value }) => value)
+    const { messages } = await agent.invoke(new Command({ resume: 'yes' }), config)
+    results.push({ waits, ran, told: messages.map((one) => one.text) })
+  }
+  expect(results[1]).toEqual(results[0])
+  expect(results[0]?.waits).toEqual(['sure?'])
+})
