@@ -9,8 +9,9 @@ import { fakeModel } from '@langchain/core/testing'
 import { type Gate, mutate } from 'hookspan/gates'
 import { hookspanMiddleware } from 'hookspan/langchain'
 import { redact } from 'hookspan/policies'
-import { createAgent } from 'langchain'
+import { createAgent, tool } from 'langchain'
 import { describe, expect, it } from 'vitest'
+import { z } from 'zod'
 import { dispatcherWith } from '../support/told-events.ts'
 
 const clean = redact({ patterns: { word: /secret/ }, in: ['modelInput'] })
@@ -108,4 +109,22 @@ describe('of a message whose text a gate changes at beforeLlmCall', () => {
     expect(messages[2]).toMatchObject({ id: 'a1', tool_calls: [{ args: { q: '[word]' } }] })
     expect(messages[3]).toMatchObject({ status: 'error', content: 'a [word]' })
   })
+})
+
+it('a result in parts stays in parts where a gate cleans one of them', async () => {
+  const look = tool(async () => [{ type: 'text', text: 'no secret' }, PICTURE] as never, {
+    name: 'look',
+    description: 'Looks.',
+    schema: z.object({}),
+  })
+  const { dispatcher } = dispatcherWith(redact({ patterns: { word: /secret/ }, in: ['toolResult'] }))
+  const model = fakeModel()
+    .respondWithTools([{ name: 'look', args: {}, id: '1' }])
+    .respond(new AIMessage('done'))
+  const agent = createAgent({ model, tools: [look], middleware: [hookspanMiddleware({ dispatcher })] })
+  const { messages } = await agent.invoke({ messages: [new HumanMessage('Look.')] })
+  expect(messages.find(({ type }) => type === 'tool')?.content).toEqual([
+    { type: 'text', text: 'no [word]' },
+    PICTURE,
+  ])
 })

@@ -238,10 +238,19 @@ export function messageOf(
     tool_call_id: said?.tool_call_id ?? tool_call_id,
     name,
     status: tellsFailure(outcome) ? 'error' : 'success',
-    content: outcome.toToolMessage().content,
+    content:
+      apart === undefined && keepsParts(said, outcome.result)
+        ? outcome.result
+        : outcome.toToolMessage().content,
     ...defined({ artifact }),
   })
   return said !== undefined && isCommand(message) ? commandWith(message, said, instead) : instead
+}
+
+/** Of a result in parts, with pictures say, a gate may have made other parts. */
+function keepsParts(said: LcMessage | undefined, result: unknown): boolean {
+  const isPart = (part: unknown) => isRecord(part) && typeof part.type === 'string'
+  return Array.isArray(said?.content) && Array.isArray(result) && result.length > 0 && result.every(isPart)
 }
 
 /** Arguments that the tool's schema refuses: LangChain has its own words for the model. */
