@@ -9,6 +9,7 @@ import { safeStringify } from '../internal/json.ts'
 import { defined } from '../internal/objects.ts'
 import { requirePeer } from '../internal/require-peer.ts'
 import { sha256 } from '../internal/sha256.ts'
+import { noteSubAgents } from '../internal/sub-agent-runs.ts'
 import { modelServer } from '../wire/model-server.ts'
 import { type ModelAccess, modelApi } from './call-model.ts'
 import type { RunCheckpoint } from './checkpoint/run-checkpoint.ts'
@@ -181,7 +182,7 @@ export async function runAgent(
   const end = await finish(op, api, state, loop, endChildren)
   const { costUsd } = spending
   const parked = end.reason === 'waiting' ? park(op, save, checkpoint) : {}
-  return {
+  const run: AgentRun = {
     operationId: op.operationId,
     status: statusOf(end.reason),
     ...end,
@@ -192,6 +193,9 @@ export async function runAgent(
     ...defined({ costUsd }),
     steps: state.steps,
   }
+  // Those of an earlier part are not known.
+  const hadOthers = coreOf(op).hasChildren || (saved !== undefined && subAgents.length > 0)
+  return hadOthers ? noteSubAgents(run) : run
 }
 
 /** Of the run of a sub-agent, by the key of its call: the same in each process that begins it. */

@@ -26,6 +26,7 @@ import { callsOfEvents } from '../mock/trajectory/event-calls.ts'
 import { eventsOf } from '../mock/trajectory/humans.ts'
 import { assertNoSpanSlip } from '../mock/trajectory/match-spans.ts'
 import { assertNoSlip, assertNoSlipOf, assertNotMisspelt } from '../mock/trajectory/misspelt.ts'
+import { callerIn, callsInTree, eventsInTree, questionsInTree } from '../mock/trajectory/whole-tree.ts'
 import { isEmptyTraceList } from './trace-lists.ts'
 
 interface MatcherResult {
@@ -79,7 +80,10 @@ export const matchers = {
     options: TrajectoryOptions = {},
   ): MatcherResult {
     assertRan(received)
-    const { pass, report } = matchTrajectory(received, expected, options)
+    const own = matchTrajectory(received, expected, options)
+    // Neither its own calls nor those with its sub-agents' may be these.
+    const { pass, report } =
+      isNot(this) && !own.pass ? matchTrajectory(callsInTree(received), expected, options) : own
     if (isNot(this)) for (const call of expected) assertNoSlip(received, call)
     return { pass, message: () => report + failureOf(received) }
   },
@@ -95,7 +99,7 @@ export const matchers = {
     assertGlob(name, 'the tool of toHaveCalledTool()')
     assertRan(received)
     const { times, args: mode = 'partial', ...more } = options
-    const calls = readTrajectory(received)
+    const calls = isNone(this, times) ? callsInTree(received) : readTrajectory(received)
     const expected = { ...defined({ name, args }), ...more }
     if (isNot(this) || times === 0) assertNoSlip(received, expected)
     const closest: string[] = []
@@ -119,7 +123,11 @@ export const matchers = {
             result: result !== undefined && describeExpected(result),
           })}`,
           fitting.length,
-          pass ? fitting.map(showCall) : closest.length > 0 ? closest : ['Calls:', ...calls.map(showCall)],
+          times === 0 || pass
+            ? showCalls(fitting, calls)
+            : closest.length > 0
+              ? closest
+              : ['Calls:', ...showCalls(calls)],
           received,
         ),
     }
@@ -141,7 +149,7 @@ export const matchers = {
     assertFields<DeniedOptions>(options, DENIED, 'toHaveBeenDenied')
     assertGlob(name, 'the tool of toHaveBeenDenied()')
     assertRan(received)
-    const events = eventsOf(received)
+    const events = isNot(this) ? eventsInTree(received) : eventsOf(received)
     const calls = events === undefined ? readTrajectory(received) : callsOfEvents(events)
     if (isNot(this)) assertNotMisspelt(received, [name])
     const refused = calls.filter(({ outcome }) => outcome === 'denied' || outcome === 'rejected')
@@ -160,7 +168,7 @@ export const matchers = {
         failure(
           `Expected ${pass ? 'no' : 'a'} denied call of "${name}"${withAll({ ...options })}`,
           fitting.length,
-          ['Denied:', ...refused.map(showCall)],
+          ['Denied:', ...showCalls(refused, calls)],
           received,
         ),
     }
@@ -175,8 +183,8 @@ export const matchers = {
     assertFields<AskedHumanOptions>(options, ASKED, 'toHaveAskedHuman')
     assertGlob(name, 'the tool of toHaveAskedHuman()')
     assertRan(received)
-    const questions = readQuestions(received)
     const { action, approver, times } = options
+    const questions = isNone(this, times) ? questionsInTree(received) : readQuestions(received)
     if (isNot(this) || times === 0) assertNotMisspelt(received, [name])
     const fitting = questions.filter(
       (question) =>
@@ -219,6 +227,11 @@ function isNot(state: unknown): boolean {
   return isRecord(state) && state.isNot === true
 }
 
+/** Whether nothing of what is expected may have happened. */
+function isNone(state: unknown, times: number | undefined): boolean {
+  return isNot(state) ? times === undefined : times === 0
+}
+
 function isAbout({ tools, identifiers = [] }: HumanQuestion, glob: string): boolean {
   return tools.some((apiName, index) => matchesTool(glob, { apiName, identifier: identifiers[index] }))
 }
@@ -248,10 +261,16 @@ function fitsText(expected: string | RegExp | undefined, actual: string): boolea
   return typeof expected === 'string' ? actual.includes(expected) : actual.search(expected) >= 0
 }
 
-function showCall({ name, args, outcome, code, reason }: TrajectoryCall): string {
-  const told = [code, reason].filter(Boolean).join(', ')
-  const why = told && `: ${told}`
-  return `  ${oneLine(`${name}(${oneLine(safeStringify(args))})`)} [${oneLine(`${outcome}${why}`)}]`
+/** @param among of several agents each call says whose it is. */
+function showCalls(calls: readonly TrajectoryCall[], among = calls): string[] {
+  const caller = callerIn(among)
+  return calls.map((call) => {
+    const { name, args, outcome, code, reason } = call
+    const told = [code, reason].filter(Boolean).join(', ')
+    const why = told && `: ${told}`
+    const shown = `${name}(${oneLine(safeStringify(args))})`
+    return `  ${oneLine(shown)} [${oneLine(`${outcome}${why}`)}]${oneLine(caller(call))}`
+  })
 }
 
 function showQuestion({ tools, action, reason }: HumanQuestion): string {

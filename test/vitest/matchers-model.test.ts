@@ -59,11 +59,15 @@ it(
               expectRead(about, played, source)
             }
             for (const [index, operationId] of played.operationIds.entries()) {
-              const own = {
-                calls: played.calls.filter((call) => call.run === index && call.agent === 'root'),
-                questions: played.questions.filter((one) => one.run === index && one.agent === 'root'),
+              const tree = {
+                calls: played.calls.filter(({ run }) => run === index),
+                questions: played.questions.filter(({ run }) => run === index),
               }
-              for (const one of wanted) hold(one, { operationId, messages: [] }, own, 'run', seen)
+              const own = {
+                calls: tree.calls.filter(({ agent }) => agent === 'root'),
+                questions: tree.questions.filter(({ agent }) => agent === 'root'),
+              }
+              for (const one of wanted) hold(one, { operationId, messages: [] }, own, 'run', seen, tree)
             }
           })
           if (failures[0] !== undefined) throw failures[0].error
@@ -96,18 +100,24 @@ function expectRead(about: object, played: Played, source: string): void {
   expect(read.length, source).toBe(told.length)
 }
 
+/** @param tree what of it must not be is looked for in. */
 function hold(
   wanted: Expectation,
   about: object,
   played: Pick<Played, 'calls' | 'questions'>,
   source: string,
   seen: Map<string, number>,
+  tree = played,
 ): void {
-  const known = source === 'spans' || source === 'otlp' ? asSpansTell(played) : played
-  const { holds, found } = judge(wanted, known)
-  const key = `${wanted.is} ${holds}`
-  seen.set(key, (seen.get(key) ?? 0) + 1)
+  const { times } = wanted as { times?: number }
   for (const not of [false, true]) {
+    const which = (not ? times === undefined : times === 0) ? tree : played
+    const { holds, found } = judge(
+      wanted,
+      source === 'spans' || source === 'otlp' ? asSpansTell(which) : which,
+    )
+    const key = `${wanted.is} ${holds}`
+    seen.set(key, (seen.get(key) ?? 0) + 1)
     const { verdict, message } = said(about, wanted, not)
     expect(
       verdict,

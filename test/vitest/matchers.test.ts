@@ -6,7 +6,6 @@ import {
   callTools,
   type ModelStep,
   matchTrajectory,
-  mock,
   readTrajectory,
   recordEvents,
   replayTools,
@@ -215,26 +214,6 @@ it('tells calls of one reply from those of one after the other by their steps al
 
 const EMPTY = { format: 'hookspan-recording', version: 1, redacted: false, tools: {}, calls: [] } as const
 const recorded = (tool: string, step: number) => ({ agent: 'a', step, tool, args: {}, result: tool })
-
-it('has the calls of sub-agents in a trace, and not in a run', async () => {
-  const { failures } = await repeatRuns(1, async ({ dispatcher, mocks, model, trace }) => {
-    mocks.use(mock('refund').returns(1))
-    const clerk = {
-      ...{ name: 'clerk', model: 'm', description: 'pays' },
-      tools: [{ name: 'refund', execute: () => 'real' }],
-    }
-    const client = model([callTool('clerk', { instruction: 'pay' }), callTool('refund'), 'paid', 'done'])
-    const agent = { name: 'boss', model: 'm', subAgents: [clerk] }
-    const run = await execAgent({ agent, prompt: 'x', dispatcher, client })
-    check(run).toMatchTrajectory(['clerk'], { forbidden: ['refund'] })
-    check(run).not.toHaveCalledTool('refund')
-    check(trace).toHaveCalledTool('refund', {}, { agent: 'clerk' })
-    expect(() => check(trace).toMatchTrajectory(['clerk', 'refund'], { forbidden: ['refund'] })).toThrow(
-      'forbidden call',
-    )
-  })
-  expect(failures).toEqual([])
-})
 
 it('judges by no empty trace: of an agent on another dispatcher, nothing that must not happen has', async () => {
   const { failures } = await repeatRuns(1, async ({ dispatcher, trace }) => {

@@ -32,7 +32,10 @@ export function parentOf(
     questions,
     signal,
     inside,
-    started,
+    started: (operationId) => {
+      core.hasChildren = true
+      started(operationId)
+    },
   }
   Object.defineProperty(parent, 'live', { value: live, enumerable: false })
   return parent

@@ -13,6 +13,7 @@ import type {
   TrajectoryOptions,
   TrajectoryResult,
 } from './types.ts'
+import { callerIn, callsInTree } from './whole-tree.ts'
 
 /**
  * Holds the tool calls of a run against those that are expected. Pairs them by the best assignment, or the best
@@ -41,8 +42,7 @@ export function matchTrajectory(
   const alignment = align(wanted, actual, compared, compare, assigned, mode)
   const problems = [
     ...orderProblems(wanted, assigned, precedences),
-    ...forbiddenProblems(actual, options),
-    ...maximumProblems(actual, options),
+    ...(isLimited(options) ? limitProblems(callsInTree(source), actual, options) : []),
   ]
   const score = scoreOf(compared, assigned, actual.length, mode) * orderShare(assigned, precedences)
   const followed = alignment.every((line) => line.kind === 'match' || (line.kind === 'extra' && line.allowed))
@@ -173,28 +173,38 @@ function orderProblems(
     )
 }
 
-function forbiddenProblems(
-  actual: readonly TrajectoryCall[],
-  { forbidden = [] }: TrajectoryOptions,
-): string[] {
-  return actual.flatMap((call, index) =>
-    forbidden.some((glob) => isNamed(call, glob))
-      ? [`forbidden call: "${call.name}" was called (call ${index + 1})`]
-      : [],
-  )
-}
-
 /** Which tools must not be called, or not often. */
 function unwanted({ forbidden = [], maxCalls }: TrajectoryOptions): string[] {
   return [...forbidden, ...(typeof maxCalls === 'object' ? Object.keys(maxCalls) : [])]
 }
 
-function maximumProblems(actual: readonly TrajectoryCall[], { maxCalls }: TrajectoryOptions): string[] {
-  if (maxCalls === undefined) return []
+function isLimited({ forbidden = [], maxCalls }: TrajectoryOptions): boolean {
+  return forbidden.length > 0 || maxCalls !== undefined
+}
+
+/** @param calls those of sub-agents, too, while `own` are those that are aligned. */
+function limitProblems(
+  calls: readonly TrajectoryCall[],
+  own: readonly TrajectoryCall[],
+  { forbidden = [], maxCalls = {} }: TrajectoryOptions,
+): string[] {
+  const caller = callerIn(calls)
+  const place = (index: number) => (calls.length === own.length ? ` (call ${index + 1})` : '')
   const limits = typeof maxCalls === 'number' ? { '*': maxCalls } : maxCalls
-  return Object.entries(limits).flatMap(([glob, most]) => {
-    const count = actual.filter((call) => isNamed(call, glob)).length
-    const what = glob === '*' ? 'calls' : `calls of "${glob}"`
-    return count > most ? [`too many calls: ${count} ${what}, at most ${most} allowed`] : []
-  })
+  return [
+    ...calls.flatMap((call, index) =>
+      forbidden.some((glob) => isNamed(call, glob))
+        ? [`forbidden call: "${call.name}" was called${caller(call)}${place(index)}`]
+        : [],
+    ),
+    ...Object.entries(limits).flatMap(([glob, most]) => {
+      const counted = calls.filter((call) => isNamed(call, glob))
+      if (counted.length <= most) return []
+      const what = glob === '*' ? 'calls' : `calls of "${glob}"`
+      const callers = [...Map.groupBy(counted, caller)].filter(([by]) => by !== '')
+      const each = callers.map(([by, { length }]) => `${length}${by}`).join(', ')
+      const byWhom = each && ` (${each})`
+      return [`too many calls: ${counted.length} ${what}${byWhom}, at most ${most} allowed`]
+    }),
+  ]
 }

@@ -5,15 +5,16 @@ import { isPlain, isRecord } from '../../internal/objects.ts'
 import { isMatcher } from '../match/matcher.ts'
 import { type ToolDeclaration, toolsOf } from '../tool-catalog.ts'
 import { eventsOfTree } from './humans.ts'
-import { type ReadableTrajectory, readTrajectory } from './read-trajectory.ts'
+import type { ReadableTrajectory } from './read-trajectory.ts'
 import type { ExpectedCall } from './types.ts'
+import { callsInTree } from './whole-tree.ts'
 
 /** Whether a call that must not be there is one that could be: by its tool, its arguments and its agent. */
 export function assertNoSlip(source: ReadableTrajectory, expected: ExpectedCall): void {
   const { name, args, agent } = typeof expected === 'string' ? { name: expected } : expected
   assertNotMisspelt(source, [name])
   assertNoMisspeltArgument(source, name, args)
-  const agents = readTrajectory(source).flatMap((call) => call.agent ?? [])
+  const agents = callsInTree(source).flatMap((call) => call.agent ?? [])
   assertNoSlipOf('No agent with a call is named', agent, agents)
 }
 

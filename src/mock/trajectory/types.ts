@@ -66,9 +66,9 @@ export interface TrajectoryOptions {
   args?: ArgsMode
   /** The same for single tools, named as everywhere; of several globs the first counts, and a name before any. */
   argsByTool?: Readonly<Record<string, ArgsMode | ArgsPredicate>>
-  /** Tools that must not be called: globs. */
+  /** Tools that must not be called, by sub-agents of a run neither: globs. */
   forbidden?: readonly string[]
-  /** The most calls, of all tools or of each. */
+  /** The most calls, of all tools or of each, those of a run's sub-agents included. */
   maxCalls?: number | Readonly<Record<string, number>>
   /** The score from which on it matches, for graded evaluations. From 0 to 1. @default 1 */
   minScore?: number
