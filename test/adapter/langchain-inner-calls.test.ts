@@ -1,6 +1,7 @@
-import { AIMessage, HumanMessage, ToolMessage } from '@langchain/core/messages'
+import { AIMessage, HumanMessage, isToolMessage, ToolMessage } from '@langchain/core/messages'
 import { fakeModel } from '@langchain/core/testing'
 import { Command, interrupt, MemorySaver } from '@langchain/langgraph'
+import { ToolNode } from '@langchain/langgraph/prebuilt'
 import { HookDispatcher } from 'hookspan'
 import { mutate } from 'hookspan/gates'
 import { hookspanMiddleware } from 'hookspan/langchain'
@@ -15,15 +16,33 @@ import { gate } from '../support/told-events.ts'
 interface Callable {
   readonly name?: unknown
   invoke(input: unknown): Promise<unknown>
+  call(input: unknown): Promise<unknown>
+}
+
+type Way = (tool: Callable | undefined) => Promise<unknown> | undefined
+
+const invoked: Way = (tool) => tool?.invoke({ what: 'all' })
+const toolCall = { type: 'tool_call', name: 'wipe', args: { what: 'all' }, id: '7' }
+const contentOf = (made: unknown) => (isToolMessage(made) ? made.content : made)
+
+/** How the code of a tool comes to run another one. */
+const WAYS: Readonly<Record<string, Way>> = {
+  'with a call of a model': async (tool) => contentOf(await tool?.invoke(toolCall)),
+  'by call()': (tool) => tool?.call({ what: 'all' }),
+  'in a graph of its own': async (tool) => {
+    const asks = new AIMessage({ content: '', tool_calls: [toolCall as never] })
+    const { messages } = await new ToolNode([tool as never]).invoke({ messages: [asks] })
+    return contentOf(messages[0])
+  },
 }
 
 /** A middleware whose tool runs a program of the model's, which calls the tools of the agent. */
-function interpreter(): AgentMiddleware {
+function interpreter(way: Way): AgentMiddleware {
   let known: readonly Callable[] = []
   const run = tool(
     async ({ call }) => {
       try {
-        const gave = await known.find(({ name }) => name === call)?.invoke({ what: 'all' })
+        const gave = await way(known.find(({ name }) => name === call))
         return typeof gave === 'string' ? gave : JSON.stringify(gave)
       } catch (error) {
         if ((error as Error).name === 'GraphInterrupt') throw error
@@ -44,7 +63,11 @@ function interpreter(): AgentMiddleware {
 
 const schema = z.object({ what: z.string() })
 
-function started(dispatcher?: HookDispatcher, body: (what: string) => unknown = (what) => `wiped ${what}`) {
+function started(
+  dispatcher?: HookDispatcher,
+  body: (what: string) => unknown = (what) => `wiped ${what}`,
+  way = invoked,
+) {
   const ran: string[] = []
   const wipe = tool(
     async ({ what }) => {
@@ -58,14 +81,14 @@ function started(dispatcher?: HookDispatcher, body: (what: string) => unknown = 
     .respondWithTools([{ name: 'run_code', args: { call: 'wipe' }, id: '1' }])
     .respond(new AIMessage('done'))
   const ours = dispatcher === undefined ? [] : [hookspanMiddleware({ dispatcher }) as AgentMiddleware]
-  const middleware = [...ours, interpreter()]
+  const middleware = [...ours, interpreter(way)]
   return { agent: createAgent({ model, tools: [wipe], middleware, checkpointer: new MemorySaver() }), ran }
 }
 
 const config = { configurable: { thread_id: 't' } }
 
-async function asked(dispatcher?: HookDispatcher, body?: (what: string) => unknown) {
-  const { agent, ran } = started(dispatcher, body)
+async function asked(dispatcher?: HookDispatcher, body?: (what: string) => unknown, way?: Way) {
+  const { agent, ran } = started(dispatcher, body, way)
   const { messages } = await agent.invoke({ messages: [new HumanMessage('Clean up.')] }, config)
   return { ran, told: messages.find((one) => one.type === 'tool')?.text }
 }
@@ -110,6 +133,28 @@ it.each<[string, (dispatcher: HookDispatcher) => void, string]>([
   const seen = await asked(with_(plug))
   expect(seen.ran).toEqual([])
   expect(seen.told).toContain(told)
+})
+
+it.each(Object.entries(WAYS))('it is the same call %s', async (_how, way) => {
+  const tree = activityTree()
+  const seen = await asked(
+    with_((dispatcher) => dispatcher.use(tree.plugin)),
+    undefined,
+    way,
+  )
+  expect(seen).toEqual(await asked(undefined, undefined, way))
+  expect(tree.lines().filter((line) => line.includes('execute_tool'))).toEqual([
+    '    execute_tool run_code',
+    '      execute_tool wipe',
+  ])
+
+  const denying = with_((one) => one.use({ name: 'careful', gates: [toolPolicy({ deny: ['wipe'] })] }))
+  const denied = await asked(denying, undefined, way)
+  expect(denied).toEqual({ ran: [], told: expect.stringContaining('tool_not_allowed') })
+
+  const clean = { ...gate('afterToolCall', () => mutate('cleaned')), match: 'wipe' }
+  const cleaning = with_((one) => one.use({ name: 'careful', gates: [clean] }))
+  expect(await asked(cleaning, undefined, way)).toEqual({ ran: ['all'], told: 'cleaned' })
 })
 
 it('gates change what a tool that another one calls is given, and what it gives', async () => {

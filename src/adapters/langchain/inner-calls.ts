@@ -2,10 +2,15 @@ import { defined, isRecord } from '../../internal/objects.ts'
 import { isLocked, replace } from '../replace.ts'
 import { currentCalls } from '../safe/calls.ts'
 import { toolAtWork } from './agent-run.ts'
-import { type LcTool, loadMessages } from './lang-chain.ts'
+import { type LcTool, type LcToolCall, loadMessages } from './lang-chain.ts'
 import { type Made, messageIn, messageOf, runTool } from './tool-call.ts'
 
 type Invoke = (input: unknown, ...more: unknown[]) => unknown
+
+/** Both run a tool: the second is what the first comes to, and still called by itself. */
+const WAYS = ['invoke', 'call'] as const
+
+type Way = (typeof WAYS)[number]
 
 const seen = new WeakSet<object>()
 
@@ -15,48 +20,61 @@ const seen = new WeakSet<object>()
  */
 export function seeInnerCalls(tools: readonly LcTool[]): void {
   for (const tool of tools) {
-    if (typeof tool.invoke !== 'function' || seen.has(tool) || isLocked(tool, 'invoke')) continue
+    if (seen.has(tool)) continue
     seen.add(tool)
-    const invoke = tool.invoke as Invoke
-    replace(tool as { invoke: Invoke }, 'invoke', function (this: unknown, input, ...more) {
-      const outer = toolAtWork()
-      const own = (given: unknown) => invoke.call(this, given, ...more)
-      if (outer === undefined || outer === tool.name || isToolCall(input)) return own(input)
-      return callInner(tool, input, own)
-    })
+    for (const way of WAYS) seeWay(tool as LcTool & Partial<Record<Way, Invoke>>, way)
   }
 }
 
-/** What LangGraph hands over, and whoever wants a message back. */
-function isToolCall(input: unknown): boolean {
+function seeWay(tool: LcTool & Partial<Record<Way, Invoke>>, way: Way): void {
+  const invoke = tool[way]
+  if (typeof invoke !== 'function' || isLocked(tool, way)) return
+  replace(tool, way, function (this: unknown, input, ...more) {
+    const outer = toolAtWork()
+    const own = (given: unknown) => invoke.call(this, given, ...more)
+    if (outer === undefined || outer === tool.name) return own(input)
+    const { name = 'unnamed' } = tool
+    if (!isToolCall(input)) return callInner(tool, { name, args: input }, false, own)
+    return callInner(tool, { ...input, name }, true, (args) => own({ ...input, args }))
+  })
+}
+
+/** Whoever hands over one wants a message back, as a graph does whose model has asked for it. */
+function isToolCall(input: unknown): input is LcToolCall {
   return isRecord(input) && input.type === 'tool_call'
 }
 
-/** @returns what the tool gave, or who decided. @throws what it threw, or why it was refused. */
-async function callInner(tool: LcTool, args: unknown, invoke: (args: unknown) => unknown): Promise<unknown> {
-  const { name = 'unnamed', description, schema } = tool
+/** @returns what the tool gave, or who decided. @throws what it threw, or why it was refused where no message is wanted. */
+async function callInner(
+  tool: LcTool,
+  asked: LcToolCall,
+  wantsMessage: boolean,
+  invoke: (args: unknown) => unknown,
+): Promise<unknown> {
+  const { description, schema } = tool
   const calls = currentCalls()
-  if (calls === undefined) return invoke(args)
+  if (calls === undefined) return invoke(asked.args)
   const call = calls.openToolCall<unknown, unknown>({
-    apiName: name,
-    args,
+    apiName: asked.name,
+    args: asked.args,
     // The tool that makes it is at work, and cannot be left and gone on with.
     parkable: false,
     ...defined({
+      toolCallId: asked.id,
       description: typeof description === 'string' ? description : undefined,
       inputSchema: isRecord(schema) ? schema : undefined,
     }),
   })
   const decision = await call.decided
-  const asked = { toolCall: { name, args }, tool }
+  const request = { toolCall: asked, tool }
   const { outcome, message, thrown }: Made =
     decision.state === 'run'
-      ? await runTool(call, asked, ({ toolCall }) => invoke(toolCall.args))
+      ? await runTool(call, request, ({ toolCall }) => invoke(toolCall.args))
       : { outcome: decision }
   if (thrown !== undefined) throw thrown
-  if ('result' in outcome) {
-    const isSaid = messageIn(message, asked) !== undefined
-    return isSaid ? messageOf(await loadMessages(), asked, outcome, message) : outcome.result
-  }
-  throw outcome.state === 'errored' ? outcome.error : new Error(outcome.toToolMessage().content)
+  if (outcome.state === 'errored') throw outcome.error
+  if (wantsMessage || ('result' in outcome && messageIn(message, request) !== undefined))
+    return messageOf(await loadMessages(), request, outcome, message)
+  if ('result' in outcome) return outcome.result
+  throw new Error(outcome.toToolMessage().content)
 }
