@@ -20,7 +20,8 @@ export class Lane {
   readonly #tools: readonly Loose[]
   #turns = 0
   #llm: SafeModelCall<Loose> | undefined
-  #usage: Loose = {}
+  /** Told before the message of the call, and perhaps others beside it. */
+  #usages: Loose[] = []
   /** The last thing that was said. */
   content: string | undefined
 
@@ -56,7 +57,7 @@ export class Lane {
     if (type === 'assistant.turn_start' && !this.#told.signal?.aborted)
       await this.#told.beginStep(this.#turns++)
     if (type === 'model.call_start') await this.#asking(data)
-    if (type === 'assistant.usage') this.#usage = data
+    if (type === 'assistant.usage') this.#usages.push(data)
     if (type === 'assistant.message') await this.#answered(data)
     if (type === 'tool.execution_complete') this.#ran(data)
   }
@@ -82,18 +83,20 @@ export class Lane {
     if (content !== '') this.content = content
     const message = { role: 'assistant', content, ...toolCallsOf(data) }
     this.#conversation.push(message)
-    await llm?.settle(this.#replyOf(data, message))
-    this.#usage = {}
+    const usage = usageOf(data, this.#usages)
+    this.#usages = []
+    await llm?.settle(this.#replyOf(data, message, usage))
   }
 
   /** As the API that Copilot speaks writes it. */
-  #replyOf(data: Loose, message: Loose): Loose {
+  #replyOf(data: Loose, message: Loose, usage: Loose): Loose {
     const {
       inputTokens: prompt,
       outputTokens: completion,
       cacheReadTokens: cached,
+      cacheWriteTokens: written,
       reasoningTokens,
-    } = this.#usage
+    } = usage
     return {
       id: asName(data.apiCallId) ?? asName(data.messageId),
       object: 'chat.completion',
@@ -103,7 +106,7 @@ export class Lane {
         usage: {
           prompt_tokens: prompt,
           completion_tokens: completion,
-          prompt_tokens_details: { cached_tokens: cached },
+          prompt_tokens_details: { cached_tokens: cached, cache_write_tokens: written },
           completion_tokens_details: { reasoning_tokens: reasoningTokens },
         },
       }),
@@ -120,6 +123,13 @@ export class Lane {
     this.#llm?.fail(error ?? new DOMException('Copilot ended before its model had answered.', 'AbortError'))
     this.#llm = undefined
   }
+}
+
+/** Whose usage it is, its id says: a compaction beside the call is counted in the same words, and is none of the run's calls. */
+function usageOf({ apiCallId }: Loose, told: readonly Loose[]): Loose {
+  const calls = told.filter(({ interactionType }) => interactionType !== 'conversation-compaction')
+  const own = apiCallId === undefined ? undefined : calls.find((usage) => usage.apiCallId === apiCallId)
+  return own ?? calls.at(-1) ?? {}
 }
 
 function toolCallsOf({ toolRequests }: Loose): Loose {
