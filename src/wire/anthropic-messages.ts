@@ -139,7 +139,7 @@ function read(reply: Loose): LlmReading {
     runs[at < 0 ? runs.length : at] = answered(runs[at], block)
   }
   const stop = asName(reply.stop_reason)
-  const usage = countedUsage(reply.usage)
+  const usage = readMessageUsage(reply.usage)
   const reportedCostUsd = costBeside(reply.usage)
   return {
     response: present<LlmResponse>({
@@ -167,13 +167,33 @@ function read(reply: Loose): LlmReading {
 const SAID: readonly unknown[] = ['text', 'thinking', 'tool_use']
 
 /** Anthropic counts cached tokens apart; the conventions count them as part of the input. */
-function countedUsage(value: unknown): TokenUsage | undefined {
+export function readMessageUsage(value: unknown): TokenUsage | undefined {
   const usage = readUsage(value, USAGE)
-  return usage && { ...usage, inputTokens: usage.inputTokens + cachedTokens(usage) }
+  if (usage === undefined) return undefined
+  const sum: { -readonly [K in keyof TokenUsage]: TokenUsage[K] } = { ...usage }
+  for (const beside of besideTotals(value)) {
+    const more = readUsage(beside, USAGE)
+    for (const [field] of USAGE) if (more?.[field] !== undefined) sum[field] = (sum[field] ?? 0) + more[field]
+  }
+  sum.inputTokens += cachedTokens(sum)
+  return sum
+}
+
+/** What is paid and stands in no total: compacting the conversation on the way, and asking a model for advice. */
+export function besideTotals(usage: unknown): Loose[] {
+  return asObjects(asObject(usage)?.iterations).filter(
+    ({ type }) => type === 'compaction' || type === 'advisor_message',
+  )
 }
 
 function cachedTokens({ cachedInputTokens = 0, cacheCreationInputTokens = 0 }: TokenUsage): number {
   return cachedInputTokens + cacheCreationInputTokens
+}
+
+/** As a stream counts it: what its last event says none of (null, by some servers) is what the first one said. */
+export function laterUsage(before: unknown, later: unknown): Loose {
+  const told = Object.entries(asObject(later) ?? {}).filter(([, count]) => count !== null)
+  return { ...asObject(before), ...Object.fromEntries(told) }
 }
 
 /** Blocks by index; what is counted stands in the first and the last event. */
@@ -191,7 +211,7 @@ class MessageCollector implements Collector {
     else if (event.type === 'content_block_delta') this.#grow(index, asObject(event.delta) ?? {})
     else if (event.type === 'message_delta') {
       this.#end = { ...this.#end, ...asObject(event.delta) }
-      this.#message.usage = { ...asObject(this.#message.usage), ...asObject(event.usage) }
+      this.#message.usage = laterUsage(this.#message.usage, event.usage)
     }
     this.ended ||= event.type === 'message_stop' || asName(this.#end.stop_reason) !== undefined
   }

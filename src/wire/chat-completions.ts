@@ -148,7 +148,7 @@ class ChatReading implements LlmReading {
     if (finishReasons !== undefined) head.finishReasons = finishReasons
     this.head = head
     // Groq says it beside the last chunk.
-    const usage = readChatUsage(reply.usage ?? asObject(reply.x_groq)?.usage)
+    const usage = readChatUsage(reply.usage ?? asObject(reply.x_groq)?.usage, model)
     if (usage !== undefined) this.usage = usage
     const reportedCostUsd = costBeside(reply.usage)
     if (reportedCostUsd !== undefined) this.reportedCostUsd = reportedCostUsd
@@ -166,9 +166,10 @@ class ChatReading implements LlmReading {
   }
 }
 
-export function readChatUsage(counts: unknown): TokenUsage | undefined {
+/** @param model of the reply. */
+export function readChatUsage(counts: unknown, model?: string): TokenUsage | undefined {
   const usage = readUsage(counts, USAGE)
-  return usage && withThoughts(usage, asObject(counts)?.total_tokens)
+  return usage && withThoughts(usage, asObject(counts)?.total_tokens, model)
 }
 
 /** One for each choice. A choice without a reason, beside others that have one, was cut off. */

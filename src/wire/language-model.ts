@@ -1,5 +1,6 @@
-import type { LlmRequest, LlmResponse, ProviderToolCall } from '../hooks/values.ts'
+import type { LlmRequest, LlmResponse, ProviderToolCall, TokenUsage } from '../hooks/values.ts'
 import { defined } from '../internal/objects.ts'
+import { besideTotals, readMessageUsage } from './anthropic-messages.ts'
 import { pieces } from './events.ts'
 import type { Collector, WireFormat } from './format.ts'
 import {
@@ -141,9 +142,7 @@ function read(reply: Loose): LlmReading {
   }
   const { finishReason: reason, response } = reply
   const finish = asName(reason) ?? asName(asObject(reason)?.raw) ?? asName(asObject(reason)?.unified)
-  const counts = asObject(reply.usage)
-  const counted = readUsage(counts, asCount(counts?.outputTokens) === undefined ? USAGE : USAGE_V2)
-  const usage = counted && withThoughts(counted, asObject(counts?.raw)?.total_tokens)
+  const usage = usageOf(reply)
   const reportedCostUsd = costOfModelReply(reply)
   return {
     response: present<LlmResponse>({
@@ -166,6 +165,20 @@ function read(reply: Loose): LlmReading {
     }),
     ...defined({ usage, reportedCostUsd }),
   }
+}
+
+function usageOf({ usage, providerMetadata, response }: Loose): TokenUsage | undefined {
+  const counts = asObject(usage)
+  const raw = counts?.raw ?? asObject(asObject(providerMetadata)?.anthropic)?.usage
+  // The provider's package counts of them what was not cached alone, or none.
+  if (besideTotals(raw).length > 0) return readMessageUsage(raw)
+  const counted = readUsage(counts, asCount(counts?.outputTokens) === undefined ? USAGE : USAGE_V2)
+  if (counted === undefined) return undefined
+  // `@ai-sdk/openai-compatible` leaves it out.
+  const written = asCount(asObject(asObject(raw)?.prompt_tokens_details)?.cache_write_tokens)
+  const { cacheCreationInputTokens = written } = counted
+  const whole = { ...counted, ...defined({ cacheCreationInputTokens }) }
+  return withThoughts(whole, asObject(raw)?.total_tokens, asName(asObject(response)?.modelId))
 }
 
 /** Texts, thoughts and arguments grow under an id; all other parts come whole. */

@@ -142,18 +142,26 @@ export function readUsage(value: unknown, names: UsageNames): TokenUsage | undef
 }
 
 /**
- * Output, as the conventions count it: some (xAI, Gemini as LangChain tells it) have what a model thought in the total alone.
- * It is paid for all the same.
+ * Output, as the conventions count it: some (xAI, Gemini asked as OpenAI is, or as LangChain tells it) have what a model thought in
+ * the total alone. It is paid for all the same.
  *
- * @param thought how many tokens that were, where it is known.
+ * @param model of the reply: Gemini does not say how many these were.
  */
-export function withThoughts(usage: TokenUsage, total: unknown, thought = usage.reasoningTokens): TokenUsage {
+export function withThoughts(
+  usage: TokenUsage,
+  total: unknown,
+  model = '',
+  thought = usage.reasoningTokens,
+): TokenUsage {
   const { inputTokens, outputTokens, cachedInputTokens = 0 } = usage
   const more = (asCount(total) ?? 0) - inputTokens - outputTokens
+  const known = thought || (GEMINI.test(model) ? more : thought)
   // Others have cached input in the total alone.
-  if (more <= 0 || more !== thought || cachedInputTokens > inputTokens) return usage
+  if (more <= 0 || more !== known || cachedInputTokens > inputTokens) return usage
   return { ...usage, outputTokens: outputTokens + more, reasoningTokens: more }
 }
+
+const GEMINI = /^((models|google)\/)?gemini-/
 
 /** The other way round. */
 export function writeUsage(usage: TokenUsage, names: UsageNames): Loose {

@@ -88,6 +88,33 @@ const SAID: readonly (readonly [string, Said, object])[] = [
     { usage: WHOLE },
   ],
   [
+    'Anthropic, what was thought and is in its own counts alone',
+    {
+      usage_metadata: COUNTS,
+      response_metadata: {
+        usage: { input_tokens: 100, output_tokens: 13, output_tokens_details: { thinking_tokens: 7 } },
+      },
+    },
+    { usage: { ...USAGE, reasoningTokens: 7 } },
+  ],
+  [
+    'Anthropic, what its API spent on a compaction',
+    {
+      usage_metadata: COUNTS,
+      response_metadata: {
+        usage: {
+          input_tokens: 100,
+          output_tokens: 13,
+          iterations: [
+            { type: 'compaction', input_tokens: 10, output_tokens: 30, cache_creation_input_tokens: 5_000 },
+            { type: 'message', input_tokens: 100, output_tokens: 13 },
+          ],
+        },
+      },
+    },
+    { usage: { inputTokens: 5_110, outputTokens: 43, cacheCreationInputTokens: 5_000 } },
+  ],
+  [
     'a cost',
     { usage_metadata: COUNTS, response_metadata: { usage: { ...RAW, cost: 0.01 } } },
     { costUsd: 0.01 },

@@ -111,6 +111,10 @@ function truthOf(exchange: Exchange): Any {
 
 function chatTruth({ id, model, choices, usage }: Any): Any {
   const { message } = choices[0]
+  // Gemini has in the total alone what it thought.
+  const thought = model.startsWith('gemini')
+    ? usage.total_tokens - usage.prompt_tokens - usage.completion_tokens
+    : undefined
   return {
     head: [
       id || undefined,
@@ -129,10 +133,10 @@ function chatTruth({ id, model, choices, usage }: Any): Any {
     others: message.audio?.data ? ['blob'] : [],
     usage: [
       usage.prompt_tokens,
-      usage.completion_tokens,
+      usage.completion_tokens + (thought ?? 0),
       usage.prompt_tokens_details?.cached_tokens,
       usage.prompt_tokens_details?.cache_write_tokens,
-      usage.completion_tokens_details?.reasoning_tokens,
+      thought ?? usage.completion_tokens_details?.reasoning_tokens,
     ],
   }
 }
@@ -190,7 +194,12 @@ function messageTruth({ id, model, content, usage, stop_reason }: Any): Any {
   const results = content.filter((block: Any) => block.type.endsWith('_tool_result'))
   const asked = of('server_tool_use')
   const orphans = results.filter((block: Any) => !asked.some((call: Any) => call.id === block.tool_use_id))
-  const { cache_read_input_tokens: cached = 0, cache_creation_input_tokens: written = 0 } = usage
+  // A compaction is in no total; the turns of a loop of Anthropic's own tools are.
+  const counted = [usage, ...(usage.iterations ?? []).filter((turn: Any) => turn.type === 'compaction')]
+  const sum = (field: string) =>
+    counted.reduce((so, turn) => (turn[field] === undefined ? so : (so ?? 0) + turn[field]), undefined)
+  const cached = sum('cache_read_input_tokens')
+  const written = sum('cache_creation_input_tokens')
   return {
     head: [id, model, [stop_reason]],
     content: text(of('text').map((block: Any) => block.text)),
@@ -215,10 +224,10 @@ function messageTruth({ id, model, content, usage, stop_reason }: Any): Any {
       .filter(({ type }: Any) => type === 'redacted_thinking' || type === 'compaction')
       .map((block: Any) => block.type),
     usage: [
-      usage.input_tokens + cached + written,
-      usage.output_tokens,
-      usage.cache_read_input_tokens,
-      usage.cache_creation_input_tokens,
+      sum('input_tokens') + (cached ?? 0) + (written ?? 0),
+      sum('output_tokens'),
+      cached,
+      written,
       usage.output_tokens_details?.thinking_tokens,
     ],
   }

@@ -1,4 +1,5 @@
 import { within } from '../../internal/async.ts'
+import { laterUsage } from '../../wire/anthropic-messages.ts'
 import { asList, asName, asObject, asObjects, type Loose } from '../../wire/reading.ts'
 import type { SafeCalls } from '../safe/calls.ts'
 import type { SafeModelCall } from '../safe/model-call.ts'
@@ -147,7 +148,7 @@ export class Lane {
       reply.message = {
         ...reply.message,
         ...(stop !== undefined && { stop_reason: stop }),
-        usage: { ...asObject(reply.message.usage), ...asObject(usage) },
+        usage: laterUsage(reply.message.usage, usage),
       }
     }
     if (type === 'message_stop') await this.ended()

@@ -1,6 +1,7 @@
 import type { LlmResponse, TokenUsage } from '../../hooks/index.ts'
 import { safeStringify } from '../../internal/json.ts'
 import { defined, isRecord } from '../../internal/objects.ts'
+import { besideTotals, readMessageUsage } from '../../wire/anthropic-messages.ts'
 import { readChatUsage } from '../../wire/chat-completions.ts'
 import {
   asCount,
@@ -126,12 +127,15 @@ export function messageIn(reply: unknown): LcMessage {
 
 /** By LangChain's counts, and by those of the provider what a package leaves out: Groq's of a stream all, else what was cached. */
 function usageOf({ usage_metadata: counts }: LcMessage, { usage, x_groq }: Loose): TokenUsage | undefined {
+  const anthropic = readMessageUsage(usage)
+  if (besideTotals(usage).length > 0) return anthropic
   const raw = readChatUsage(usage) ?? readChatUsage(asObject(x_groq)?.usage)
   const own = readUsage(counts, USAGE)
   if (own === undefined) return raw
   const total = counts?.total_tokens
-  const thought = own.reasoningTokens ?? raw?.reasoningTokens ?? asLeft(total, own)
-  return { ...raw, ...withThoughts(own, total, thought) }
+  const reasoningTokens = own.reasoningTokens ?? raw?.reasoningTokens ?? anthropic?.reasoningTokens
+  const thought = reasoningTokens ?? asLeft(total, own)
+  return { ...defined({ reasoningTokens }), ...raw, ...withThoughts(own, total, undefined, thought) }
 }
 
 /** Of what is in the total alone nothing else is known: with Gemini, these are its thoughts. */
