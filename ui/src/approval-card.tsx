@@ -28,11 +28,18 @@ export function ApprovalCard({ request, approver, nowMs, open, which }: Props) {
   const [busy, setBusy] = useState(false)
   const [problem, setProblem] = useState('')
   const [{ edited, reason }, change, forget] = useDraft(id)
+  const card = useRef<HTMLElement>(null)
   const end = useRef<HTMLParagraphElement>(null)
+  // What is over stays as tall as it was: the requests below it must not slide under a hand that is about to answer one.
+  const [height, setHeight] = useState(0)
+  const finish = (found: ApprovalOutcome) => {
+    setHeight(card.current?.getBoundingClientRect().height ?? 0)
+    setOutcome(found)
+  }
   const [seen, setSeen] = useState(edited !== undefined)
   const find = () =>
     source.outcome(id).then(
-      (found) => found.status !== 'pending' && setOutcome(found),
+      (found) => found.status !== 'pending' && finish(found),
       (error: Error) => setProblem(error.message),
     )
   // Somebody else was first, or its time was over.
@@ -41,14 +48,14 @@ export function ApprovalCard({ request, approver, nowMs, open, which }: Props) {
   }, [open, outcome, busy])
   // The buttons are gone, and the focus with them.
   useEffect(() => {
-    if (mine && outcome) end.current?.focus()
+    if (mine && outcome) end.current?.focus({ preventScroll: true })
   }, [mine, outcome])
   const send = async (reply: Omit<ApprovalReply, 'argsDigest' | 'reason'>) => {
     setBusy(true)
     setProblem('')
     try {
       const given = reason.trim()
-      setOutcome(await source.respond(id, { ...reply, argsDigest, ...(given && { reason: given }) }))
+      finish(await source.respond(id, { ...reply, argsDigest, ...(given && { reason: given }) }))
       setMine(true)
       forget()
     } catch (error) {
@@ -65,10 +72,16 @@ export function ApprovalCard({ request, approver, nowMs, open, which }: Props) {
       setProblem((error as Error).message)
     }
   }
+  const unsent = outcome && !mine && (edited !== undefined || reason !== '')
   return (
-    <article class="request" aria-label={`Request for ${request.apiName}`}>
+    <article
+      ref={card}
+      class="request"
+      style={height > 0 ? { minHeight: `${height}px` } : undefined}
+      aria-label={`Request for ${request.apiName}`}
+    >
       <ApprovalQuestion request={request} nowMs={nowMs} isOpen={!outcome} />
-      {edited === undefined || outcome ? (
+      {edited === undefined || (mine && outcome?.answer?.decision !== 'edit') ? (
         <ExactValue value={request.args} label={`Arguments${which}`} onSeen={() => setSeen(true)} />
       ) : (
         <Edit
@@ -76,6 +89,7 @@ export function ApprovalCard({ request, approver, nowMs, open, which }: Props) {
           request={request}
           which={which}
           text={edited}
+          isOver={outcome !== undefined}
           onText={(text) => {
             change({ edited: text })
             setProblem('')
@@ -90,6 +104,9 @@ export function ApprovalCard({ request, approver, nowMs, open, which }: Props) {
       {outcome ? (
         <p class={`outcome ${mine ? 'mine' : ''}`} role="status" tabIndex={-1} ref={end}>
           <Text>{wordsFor(outcome, mine)}</Text>
+          {unsent && (
+            <span class="hint"> What you wrote was not sent{reason && <Text>{`: ${reason}`}</Text>}.</span>
+          )}
         </p>
       ) : (
         <>
@@ -124,12 +141,15 @@ function Edit({
   request,
   which,
   text,
+  isOver,
   onText,
 }: {
   id: string
   request: WaitingRequest
   which: string
   text: string
+  /** Then it can still be read, and copied. */
+  isOver: boolean
   onText: (text: string) => void
 }) {
   const after = useMemo(() => {
@@ -147,6 +167,7 @@ function Edit({
           id={`args-${id}`}
           rows={Math.min(16, text.split('\n').length + 1)}
           value={text}
+          readOnly={isOver}
           onInput={(event) => onText(event.currentTarget.value)}
           spellcheck={false}
         />
@@ -253,9 +274,9 @@ function Reject({
           autocomplete="off"
         />
       </label>
-      <Button kind="bad" disabled={busy} onClick={onReject}>
+      <GuardedButton kind="bad" ready busy={busy} describedBy={`why-${id}`} onClick={onReject}>
         Reject
-      </Button>
+      </GuardedButton>
     </div>
   )
 }

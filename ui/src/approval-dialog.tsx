@@ -3,6 +3,7 @@ import { useEffect, useRef } from 'preact/hooks'
 import type { WaitingRequest } from '../../src/viewer/model/approval.ts'
 import { ApprovalCard } from './approval-card.tsx'
 import { useApprovals } from './approvals.tsx'
+import { Settled, useSettled } from './guarded-button.tsx'
 import { useNowUs, useSource } from './hooks.ts'
 import { Button, Empty } from './parts.tsx'
 
@@ -16,6 +17,8 @@ function OpenDialog({ shown }: { shown: WaitingRequest[] }) {
   const source = useSource()
   const { requests, approver, error, close, show } = useApprovals()
   const dialog = useRef<HTMLDialogElement>(null)
+  const content = useRef<HTMLDivElement>(null)
+  const settled = useSettled(content)
   const nowUs = useNowUs(true, 1000)
   useEffect(() => {
     dialog.current?.showModal()
@@ -31,35 +34,39 @@ function OpenDialog({ shown }: { shown: WaitingRequest[] }) {
       onClose={close}
       onClick={(event) => event.target === dialog.current && close()}
     >
-      <header>
-        <h2>Waiting for you</h2>
-        <Button icon="close" title="Close" onClick={close} />
-      </header>
-      {error && (
-        <p class="notice error" role="alert">
-          {error}
-        </p>
-      )}
-      {!source.mayChange && (
-        <Empty title="This needs the token">
-          <p>Open the link that `hookspan view` printed, once in this tab.</p>
-        </Empty>
-      )}
-      {shown.map((request, index) => (
-        <ApprovalCard
-          key={request.id}
-          request={request}
-          approver={approver}
-          nowMs={nowUs / 1000}
-          which={shown.length > 1 ? `, ${index + 1} of ${shown.length}` : ''}
-          open={error !== '' || requests.some(({ id }) => id === request.id)}
-        />
-      ))}
-      {more.length > 0 && (
-        <Button onClick={() => show([...shown, ...more])}>
-          {`Show ${more.length} more ${more.length === 1 ? 'request' : 'requests'}`}
-        </Button>
-      )}
+      <div ref={content}>
+        <header>
+          <h2>Waiting for you</h2>
+          <Button icon="close" title="Close" onClick={close} />
+        </header>
+        {error && (
+          <p class="notice error" role="alert">
+            {error}
+          </p>
+        )}
+        {!source.mayChange && (
+          <Empty title="This needs the token">
+            <p>Open the link that `hookspan view` printed, once in this tab.</p>
+          </Empty>
+        )}
+        <Settled.Provider value={settled}>
+          {shown.map((request, index) => (
+            <ApprovalCard
+              key={request.id}
+              request={request}
+              approver={approver}
+              nowMs={nowUs / 1000}
+              which={shown.length > 1 ? `, ${index + 1} of ${shown.length}` : ''}
+              open={error !== '' || requests.some(({ id }) => id === request.id)}
+            />
+          ))}
+        </Settled.Provider>
+        {more.length > 0 && (
+          <Button onClick={() => show([...shown, ...more])}>
+            {`Show ${more.length} more ${more.length === 1 ? 'request' : 'requests'}`}
+          </Button>
+        )}
+      </div>
     </dialog>
   )
 }

@@ -22,11 +22,22 @@ export function editedArguments(text: string): unknown {
   }
 }
 
-/** The first whole number in a JSON text that a double cannot hold, or number beyond all of them. */
+/** The first number in a JSON text that is another one as a double, or as JSON writes that: it would arrive as something else. */
 function lossyNumber(text: string): string | undefined {
   const numbers = text.replace(/"(?:[^"\\]|\\.)*"/g, '""').match(/-?\d+(?:\.\d+)?(?:[eE][-+]?\d+)?/g) ?? []
   return numbers.find((number) => {
     const value = Number(number)
-    return !Number.isFinite(value) || (/^-?\d+$/.test(number) && BigInt(number) !== BigInt(value))
+    if (!Number.isFinite(value) || Object.is(value, -0)) return true
+    return decimalOf(number) !== decimalOf(String(value))
   })
+}
+
+/** The same text for the same number, however it is written. */
+function decimalOf(number: string): string {
+  const [, sign, whole = '', part = '', exponent = '0'] =
+    /^(-?)(\d+)(?:\.(\d+))?(?:[eE]([-+]?\d+))?$/.exec(number) ?? []
+  const digits = `${whole}${part}`.replace(/^0+/, '')
+  const kept = digits.replace(/0+$/, '')
+  if (kept === '') return '0'
+  return `${sign}${kept}e${Number(exponent) - part.length + digits.length - kept.length}`
 }

@@ -17,7 +17,12 @@ export function ExactValue({
   /** Its end was in sight, whatever had to be scrolled for that. */
   onSeen: () => void
 }) {
-  const lines = useMemo(() => exactLines(value), [value])
+  // Drawn once: the clock above goes on each second, and many requests of thousands of lines may stand below each other.
+  const drawn = useMemo(() => {
+    const lines = exactLines(value)
+    if (lines.length > MAX_COLOURED) return <pre dir="ltr">{exactText(value)}</pre>
+    return lines.map((line, index) => <Line key={index} line={line} />)
+  }, [value])
   const end = useRef<HTMLSpanElement>(null)
   useEffect(() => {
     const observer = new IntersectionObserver((entries) => {
@@ -30,11 +35,7 @@ export function ExactValue({
   }, [value])
   return (
     <div class="exact" tabIndex={0} role="region" aria-label={label}>
-      {lines.length > MAX_COLOURED ? (
-        <pre dir="ltr">{exactText(value)}</pre>
-      ) : (
-        lines.map((line, index) => <Line key={index} line={line} />)
-      )}
+      {drawn}
       <span class="exact-end" ref={end} />
     </div>
   )
@@ -58,11 +59,14 @@ function Line({ line }: { line: ExactLine }) {
 
 /** What somebody changed of it. */
 export function ExactChange({ before, after, label }: { before: unknown; after: unknown; label: string }) {
-  const lines = useMemo(() => diffLines(exactText(before), exactText(after)), [before, after])
-  const isSame = lines.every(({ kind }) => kind === 'same')
+  const drawn = useMemo(() => {
+    const lines = diffLines(exactText(before), exactText(after))
+    if (!lines.every(({ kind }) => kind === 'same')) return lines.map(changedLine)
+    return <p class="hint">Nothing: this is what was asked.</p>
+  }, [before, after])
   return (
     <div class="exact change" tabIndex={0} role="region" aria-label={label}>
-      {isSame ? <p class="hint">Nothing: this is what was asked.</p> : lines.map(changedLine)}
+      {drawn}
     </div>
   )
 }
