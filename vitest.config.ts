@@ -209,6 +209,8 @@ export default defineConfig({
           name: 'oldest',
           include: [OLDEST],
           testTimeout: 120_000,
+          // As those of the SDKs, which it runs with.
+          fileParallelism: false,
           globalSetup: 'test/sdks/support/oldest.ts',
         },
       },

@@ -1,11 +1,15 @@
-import { existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { cpSync, existsSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
+import { fileURLToPath } from 'node:url'
 import { HookDispatcher } from 'hookspan'
 import { observeClaudeAgent } from 'hookspan/claude-agent'
 import { deny, type Gate, mutate, proceed } from 'hookspan/gates'
 import { toolPolicy } from 'hookspan/policies'
-import { afterAll, describe, expect, it } from 'vitest'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import manifest from '../../package.json' with { type: 'json' }
+import { runCli } from '../support/run-cli.ts'
+import { type ClaudeReply, homeOf, scriptedClaude } from './subjects/claude-agent.ts'
 import { askClaude } from './support/ask-claude.ts'
 import type { Untyped } from './support/sdks.ts'
 
@@ -32,14 +36,19 @@ const noShells = toolPolicy({ deny: ['Bash', 'PowerShell'] })
 const nothingDeleted: Gate = { id: 'a', point: 'beforeToolCall', match: 'delete_*', decide: () => deny('no') }
 const bySkill = { toolCalls: [{ id: 'call_1', name: 'Skill', args: { skill: 'tidy' } }] }
 
-describe('a command in the text of a skill, of a Claude Code that asks nobody of it', () => {
-  it.each([
-    ['its slash command', '/tidy', [{ content: 'done' }]],
-    ['its model', 'Tidy up.', [bySkill, { content: 'done' }]],
-  ])('is not run past a gate by %s', async (_by, prompt, replies) => {
+const ways = [
+  ['its slash command', '/tidy', [{ content: 'done' }]],
+  ['its model', 'Tidy up.', [bySkill, { content: 'done' }]],
+] as const
+
+describe.each([
+  ['that asks nobody of it', 'claude-agent-sdk-0.3.330'],
+  ['of which nobody knows whether it asks', '@anthropic-ai/claude-agent-sdk'],
+])('a command in the text of a skill, of a Claude Code %s', (_whose, sdk) => {
+  it.each(ways)('is not run past a gate by %s', async (_by, prompt, replies) => {
     const { cwd, wasMade } = tidyProject()
     const options = { cwd, settingSources: ['project'], allowedTools: ['Skill', 'Bash'] }
-    await askClaude(guarded(noShells), replies, options, { prompt })
+    await askClaude(guarded(noShells), replies, options, { prompt, sdk })
     expect(wasMade()).toBe(false)
   })
 
@@ -54,7 +63,7 @@ describe('a command in the text of a skill, of a Claude Code that asks nobody of
       { includeCoAuthoredBy: false },
     ]) {
       const options = { cwd, settings, settingSources: ['project'], allowedTools: ['Bash'] }
-      await askClaude(guarded(noShells), [{ content: 'done' }], options, { prompt: '/tidy' })
+      await askClaude(guarded(noShells), [{ content: 'done' }], options, { prompt: '/tidy', sdk })
       expect(wasMade()).toBe(false)
     }
   })
@@ -66,7 +75,7 @@ describe('a command in the text of a skill, of a Claude Code that asks nobody of
   ])('is run as without us where %s', async (_where, gates) => {
     const { cwd, wasMade } = tidyProject()
     const options = { cwd, settingSources: ['project'], allowedTools: ['Bash'] }
-    await askClaude(guarded(...(gates as Gate[])), [{ content: 'done' }], options, { prompt: '/tidy' })
+    await askClaude(guarded(...(gates as Gate[])), [{ content: 'done' }], options, { prompt: '/tidy', sdk })
     expect(wasMade()).toBe(true)
   })
 })
@@ -121,5 +130,53 @@ describe('a command in the text of a skill, of a Claude Code that asks hooks of 
     const { said, told } = await askedOf(gate)
     expect(said).toBe('deny')
     expect(told).toEqual([['Bash', expect.anything(), false]])
+  })
+})
+
+describe('hookspan beside the newest Claude Code, which asks hooks of it', () => {
+  /** A project that has both installed: the version is told from there. */
+  const installed = join(folder, 'installed')
+  beforeAll(() => {
+    const root = fileURLToPath(new URL('../../', import.meta.url))
+    const own = join(installed, 'node_modules/hookspan')
+    for (const name of ['dist', 'package.json'])
+      cpSync(join(root, name), join(own, name), { recursive: true })
+    const link = (from: string, name: string) => {
+      mkdirSync(dirname(join(installed, 'node_modules', name)), { recursive: true })
+      symlinkSync(join(root, from, 'node_modules', name), join(installed, 'node_modules', name))
+    }
+    for (const name of ['@opentelemetry/api', ...Object.keys(manifest.dependencies)]) link('', name)
+    link('test/sdks', '@anthropic-ai/claude-agent-sdk')
+    cpSync(fileURLToPath(new URL('processes/skill-command.mjs', import.meta.url)), join(installed, 'run.mjs'))
+  })
+
+  async function run(prompt: string, replies: readonly ClaudeReply[], ...denied: string[]) {
+    const { cwd, wasMade } = tidyProject()
+    const server = await scriptedClaude({ contract: replies })
+    const { home, env } = homeOf()
+    try {
+      const { code, stdout, stderr } = await runCli([join(installed, 'run.mjs'), cwd, prompt, ...denied], {
+        command: '--no-warnings',
+        env: env(server.baseURL),
+      })
+      expect(code, stderr).toBe(0)
+      const calls = (JSON.parse(stdout) as { apiName: string }[]).filter(({ apiName }) => apiName === 'Bash')
+      return { calls, wasMade: wasMade() }
+    } finally {
+      await server.close()
+      rmSync(home, { recursive: true, force: true, maxRetries: 5 })
+    }
+  }
+  const command = expect.stringContaining('touch ')
+
+  it.each(ways)('is decided on by gates, by %s', async (_by, prompt, replies) => {
+    expect(await run(prompt, replies, 'Bash')).toEqual({
+      calls: [{ apiName: 'Bash', command, success: false }],
+      wasMade: false,
+    })
+    expect(await run(prompt, replies)).toEqual({
+      calls: [{ apiName: 'Bash', command, success: true }],
+      wasMade: true,
+    })
   })
 })

@@ -12,6 +12,8 @@ interface Asking {
   readonly prompt?: unknown
   readonly env?: Readonly<Record<string, string>>
   readonly sdkSpans?: 'omit' | 'nest'
+  /** Another version than the newest. */
+  readonly sdk?: string
   readonly onMessage?: (message: Untyped, query: Untyped) => void
 }
 
@@ -20,9 +22,16 @@ export async function askClaude(
   dispatcher: HookDispatcher,
   replies: readonly ClaudeReply[],
   options: object,
-  { others = {}, prompt = 'Do it.', env: more = {}, sdkSpans = 'omit', onMessage }: Asking = {},
+  {
+    others = {},
+    prompt = 'Do it.',
+    env: more = {},
+    sdkSpans = 'omit',
+    sdk: name = NAME,
+    onMessage,
+  }: Asking = {},
 ): Promise<Untyped[]> {
-  const sdk: Untyped = await import(NAME)
+  const sdk: Untyped = await import(name)
   const server = await scriptedClaude({ contract: replies, ...others })
   const { home, env } = homeOf()
   const query: Untyped = observeClaudeAgent(sdk.query, { dispatcher, sdkSpans })
