@@ -55,6 +55,18 @@ describe('installedPrices', () => {
     expect(price?.({ provider: 'gateway', model: 'gpt-4o-mini', usage })).toBeUndefined()
   })
 
+  it.each([
+    ['gcp.gemini', 'models/gemini-2.5-pro'],
+    ['gcp.vertex_ai', 'google/gemini-2.5-pro'],
+    ['gcp.vertex_ai', 'projects/p/locations/global/publishers/google/models/gemini-2.5-pro'],
+  ])("prices Google's models by their paths: %s %s", (provider, model) => {
+    const price = installedPrices()
+    const usage = { inputTokens: 1_000, outputTokens: 100 }
+    const costUsd = price?.({ provider, model: 'gemini-2.5-pro', usage })
+    expect(costUsd).toBeTypeOf('number')
+    expect(price?.({ provider, model, usage })).toBe(costUsd)
+  })
+
   it('gives no price for more cached tokens than tokens, also of a model it has priced before', () => {
     const price = installedPrices()
     const usage = { inputTokens: 10, outputTokens: 1, cachedInputTokens: 11 }

@@ -73,10 +73,11 @@ function pricesOf({ calcPrice }: GenaiPrices): InstalledPrices {
       }),
     }
     const [, vendor = provider, name = model] = (provider === 'gateway' && OF_GATEWAY.exec(model)) || []
+    const library = LIBRARY_NAMES[vendor] ?? vendor
     try {
-      const price = calcPrice(counts, name, {
+      const price = calcPrice(counts, library === 'google' ? name.replace(GOOGLES_PATH, '') : name, {
         // Without one the library goes by the model's name.
-        ...(vendor !== '' && { providerId: LIBRARY_NAMES[vendor] ?? vendor }),
+        ...(library !== '' && { providerId: library }),
         ...(atMs !== undefined && { timestamp: new Date(atMs) }),
       })
       const found = price && flatPrices(price)
@@ -91,6 +92,9 @@ function pricesOf({ calcPrice }: GenaiPrices): InstalledPrices {
 
 /** Vercel's gateway, by which the AI SDK asks models that are named by a text, takes the prices of whose the model is. */
 const OF_GATEWAY = /^([^/]+)\/(.+)$/
+
+/** Google's models may be asked for by their path (`models/...`, `projects/.../models/...`), and on Vertex, as OpenAI is, as `google/...`. */
+const GOOGLES_PATH = /^(.*\bmodels\/|google\/)/
 
 const MOST_KNOWN = 1_000
 /** The library's prices may be updated while a process runs. */

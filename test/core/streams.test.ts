@@ -46,6 +46,21 @@ describe('a streamed model call', () => {
     expect(ended(events)).toMatchObject({ hookType: 'onLlmCallError', error: boom })
   })
 
+  it('that throws mid-way costs what the model that began to answer does, by whatever name it was asked for', async () => {
+    const priceOf = ({ model }: { model: string }) => (model === 'claude-x' ? 0.5 : undefined)
+    const { op } = startWatched({ priceOf })
+    const stream = await op.llmCall(
+      { ...call, model: 'arn:aws:bedrock:eu:1:profile/mine' },
+      async function* () {
+        const usage = { input_tokens: 10, output_tokens: 1 }
+        yield { type: 'message_start', message: { model: 'claude-x', content: [], usage } }
+        throw boom
+      },
+    )
+    await expect(readAll(stream)).rejects.toBe(boom)
+    expect(op.totals).toMatchObject({ costUsd: 0.5 })
+  })
+
   it.each([
     ['chat completions', { choices: [{ index: 0, delta: { content: 'half' } }] }],
     ['responses', { type: 'response.output_text.delta', output_index: 0, delta: 'half' }],

@@ -119,7 +119,9 @@ export abstract class ToldLlmCall<R> extends Bracket<LlmEnd, CallSite> {
     const counted = this.#counted(this.spent ?? partial ?? { response: {} })
     const { usage } = counted
     const mocked = this.#scripted(error) && { mocked: true }
-    const cost = core.costOf({ provider: this.provider, model: this.init.model, ...counted })
+    // What is asked for by a name of one's own (a deployment, an ARN) has a price by that of the model that began to answer.
+    const { model = this.init.model } = partial?.head ?? partial?.response ?? {}
+    const cost = core.costOf({ provider: this.provider, model, ...counted })
     core.addLlm(usage, cost)
     const came = {
       ...mocked,
