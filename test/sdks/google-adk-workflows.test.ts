@@ -74,12 +74,38 @@ const WAYS: Record<string, (of: ReturnType<typeof wiping>) => Untyped> = {
       model: new ScriptedLlm([CALL('first', 'c1'), CALL('first', 'c2'), { content: 'done' }]),
       tools: [new AgentTool({ agent: handingOver(tool) })],
     }),
+  'one that the code of another calls': ({ tool }) =>
+    new LlmAgent({
+      name: 'asking',
+      model: new ScriptedLlm([CALL('run_code'), CALL('run_code', 'c2'), { content: 'done' }]),
+      tools: [tool, calling(tool)],
+    }),
+  'one that a callback of another calls': ({ tool }) =>
+    new LlmAgent({
+      name: 'asking',
+      model: new ScriptedLlm([CALL('look'), { content: 'done' }]),
+      tools: [
+        tool,
+        new FunctionTool({ name: 'look', description: 'Looks.', parameters, execute: () => 'seen' }),
+      ],
+      afterToolCallback: async ({ context: toolContext }: Untyped) => {
+        await tool.runAsync({ args: { what: 'all' }, toolContext })
+      },
+    }),
   'a node, and a tool of an agent': ({ tool }) =>
     new Workflow({
       name: 'both',
       edges: [[START, new ToolNode(tool, { name: 'first' }), agentWith(tool)]],
     }),
 }
+/** A tool that runs a program of the model's, which calls another one. */
+const calling = (tool: Untyped) =>
+  new FunctionTool({
+    name: 'run_code',
+    description: 'Runs code.',
+    parameters,
+    execute: (args: object, toolContext: Untyped) => tool.runAsync({ args, toolContext }),
+  })
 const agentWith = (tool: Untyped, more: object = {}) =>
   new LlmAgent({
     name: 'second',
@@ -94,6 +120,24 @@ const handingOver = (tool: Untyped) =>
     model: new ScriptedLlm([CALL('transfer_to_agent', 't', { agentName: 'second' })]),
     subAgents: [agentWith(tool)],
   })
+
+it('a function that is put into a tool of ADK between two of its calls is the one that runs, once', async () => {
+  const { ran, tool } = wiping()
+  const tree = activityTree()
+  const dispatcher = new HookDispatcher()
+  dispatcher.use(tree.plugin)
+  const agent = agentWith(tool)
+  await run(agent, dispatcher)
+  const { runAsync } = tool
+  const spied: unknown[] = []
+  tool.runAsync = (asked: Untyped) => {
+    spied.push(asked.args.what)
+    return runAsync.call(tool, asked)
+  }
+  await run(agent, dispatcher)
+  expect({ ran, spied }).toEqual({ ran: ['all', 'all'], spied: ['all'] })
+  expect(tree.lines().filter((line) => line.trim() === 'execute_tool wipe')).toHaveLength(2)
+})
 
 async function run(agent: Untyped, dispatcher?: HookDispatcher, others: object[] = []) {
   const plugins = dispatcher ? [...others, hookspanPlugin({ dispatcher, agentName: 'cleaner' })] : []

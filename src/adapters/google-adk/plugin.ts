@@ -27,7 +27,7 @@ import { askedBy, ownModel, unseenModel, whoseRequest } from './observed-models.
 import { withoutSpans } from './sdk-spans.ts'
 import { watchSessions } from './session-service.ts'
 import { share } from './shared-use.ts'
-import { callTool } from './tool-call.ts'
+import { callTool, isAtWork } from './tool-call.ts'
 
 export interface HookspanPluginOptions {
   dispatcher: HookDispatcher
@@ -279,15 +279,17 @@ class AdkPlugin {
 
   static #ownTool(tool: AdkTool): () => void {
     const own = tool.runAsync
-    originals.set(tool, own)
-    return replace(tool, 'runAsync', (asked: AdkToolCall) => {
+    const standIn = (asked: AdkToolCall) => {
       const { invocationContext } = asked.toolContext
       const plugin = AdkPlugin.#of(invocationContext)
       const asking = plugin === undefined ? tool : plugin.#asking(tool)
       const perform = (effective: AdkToolCall) => own.call(asking, effective)
       const within = plugin?.runOf(invocationContext)
-      return within === undefined ? perform(asked) : callTool(within, tool, asked, perform)
-    })
+      // Whoever has put a function around ours was called by the call.
+      return within === undefined || isAtWork(tool) ? perform(asked) : callTool(within, tool, asked, perform)
+    }
+    originals.set(standIn, own)
+    return replace(tool, 'runAsync', standIn)
   }
 
   /** Whose run it is: of those that have run with the same agent, with the same tool. */
@@ -361,8 +363,10 @@ class AdkPlugin {
 
   #tool(agent: AgentRun, tool: AdkTool): AdkTool {
     if (observedTools.has(tool)) return tool
+    // Code of other tools may call it by itself, and has the tool that the agent was given.
+    if (!isLocked(tool, 'runAsync')) share(this.#patches, tool, () => AdkPlugin.#ownTool(tool))
     const perform = this.#asking(tool)
-    const own = originals.get(tool) ?? tool.runAsync
+    const own = originals.get(tool.runAsync) ?? tool.runAsync
     const observed = withOwn(tool, {
       runAsync: (asked: AdkToolCall) =>
         callTool(agent, tool, asked, (effective) => own.call(perform, effective)),
@@ -396,5 +400,5 @@ class AdkPlugin {
 }
 
 const observedTools = new WeakSet<object>()
-/** Of tools that a workflow runs by itself: what they ran before ours was put in its place. */
+/** Of our functions in tools: what was there before. */
 const originals = new WeakMap<object, AdkTool['runAsync']>()

@@ -13,8 +13,12 @@ import { withSpans } from './sdk-spans.ts'
 /** ADK's own tool, which hands the run over to another agent. */
 const TRANSFER = 'transfer_to_agent'
 
-/** Of which run a tool is at work. */
-const atWork = new AsyncLocalStorage<AgentRun>()
+/** Which tool is at work, and of which run. */
+const atWork = new AsyncLocalStorage<{ readonly agent: AgentRun; readonly tool: AdkTool }>()
+
+export function isAtWork(tool: AdkTool): boolean {
+  return atWork.getStore()?.tool === tool
+}
 
 /** One tool call, around the tool itself: what other plugins and callbacks made of the arguments is decided on. */
 export async function callTool(
@@ -23,8 +27,8 @@ export async function callTool(
   asked: AdkToolCall,
   perform: (asked: AdkToolCall) => Promise<unknown>,
 ): Promise<unknown> {
-  // A tool that is a workflow runs others.
-  const within = atWork.getStore() === agent ? currentCalls() : undefined
+  // A tool that is a workflow runs others, and so may the code of any.
+  const within = atWork.getStore()?.agent === agent ? currentCalls() : undefined
   const calls = within ?? (await agent.run.calls())
   const call = calls.openToolCall<unknown, unknown>({
     apiName: tool.name,
@@ -41,7 +45,7 @@ export async function callTool(
   const body = (args: unknown) => withSpans(() => perform({ ...asked, args: args as Loose }))
   let gave: unknown
   const outcome = await call.run(async (args) => {
-    const result = await atWork.run(agent, () => body(args))
+    const result = await atWork.run({ agent, tool }, () => body(args))
     const open = unconfirmed(asked, result)
     if (open !== undefined) gave = result
     return open ?? asFailed(result)
