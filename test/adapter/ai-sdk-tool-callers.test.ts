@@ -1,5 +1,6 @@
 import * as ai from 'ai'
 import { HookDispatcher } from 'hookspan'
+import { wrapTools } from 'hookspan/adapter'
 import { observeAISDK } from 'hookspan/ai-sdk'
 import { createApprovals, memoryStore } from 'hookspan/approval'
 import { mutate } from 'hookspan/gates'
@@ -150,4 +151,26 @@ describe.each([false, true])('a tool that calls others (stream: %s)', (stream) =
     expect(JSON.stringify(await run(sdk, ours.tools, stream))).toContain('found other, a mock')
     expect(ours.ran).toEqual(['code x', 'search other'])
   })
+})
+
+it('what a tool calls that keeps the functions of others is held where they are wrapped', async () => {
+  const { sdk, dispatcher, tree } = observed()
+  dispatcher.use({ name: 'careful', gates: [toolPolicy({ deny: ['search'] })] })
+  const all = tools()
+  const search = all.tools.search as unknown as Nested
+  const wrapped = wrapTools({ search }, { dispatcher }) as { search: Nested }
+  const code = ai.tool({
+    inputSchema: z.object({ code: z.string() }),
+    execute: (_, options) => wrapped.search.execute({ q: 'a' }, options).catch(String),
+  })
+  const prompt = { model: scripted([CALL, { content: 'done' }]), prompt: 'hi', stopWhen: ai.isStepCount(5) }
+  const { steps } = await sdk.generateText({ ...prompt, tools: { code } })
+  await settled(dispatcher)
+
+  expect(JSON.stringify(steps[0]?.content)).toContain('tool_not_allowed')
+  expect(all.ran).toEqual([])
+  expect(tree.lines().filter((line) => line.includes('execute_tool'))).toEqual([
+    '    execute_tool code',
+    '      execute_tool search',
+  ])
 })
