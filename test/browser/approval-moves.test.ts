@@ -4,6 +4,7 @@ import { requireHuman } from 'hookspan/policies'
 import type { Browser, Page } from 'playwright-core'
 import { afterAll, afterEach, beforeAll, beforeEach, expect, it } from 'vitest'
 import { type Asking, startAsking } from '../viewer/asking.ts'
+import { id, otlp, post } from '../viewer/support.ts'
 import { axe, findFlaws, launch } from './support.ts'
 
 let browser: Browser
@@ -138,4 +139,20 @@ it('an edited number arrives as it was written, or is refused; one that was aske
   await field.fill(asked.replace('1.5', '2.50E0'))
   await card.getByRole('button', { name: 'Approve edited' }).click()
   expect(await ran).toEqual({ amount: 2.5, big: 12345678901234567000, small: 1e-7, huge: 1e21 })
+})
+
+it('the link to the run leads there, and what was typed is still there', async () => {
+  await ask('asked')
+  const { traceId } = await asking.waiting()
+  await post(asking.viewer, otlp([{ traceId, spanId: id(1), name: 'chat m', start: 0, end: 1 }]))
+  const page = await openDialog()
+  const card = cardOf(page, 'asked')
+  await card.getByLabel('Reason, told to the model when rejected').fill('not now')
+  await card.getByRole('link', { name: 'Run' }).click()
+  await page.waitForSelector('.run-header')
+  expect(await page.locator('dialog').count()).toBe(0)
+  await page.keyboard.press('a')
+  expect(await card.getByLabel('Reason, told to the model when rejected').inputValue()).toBe('not now')
+  await page.goBack()
+  await card.waitFor({ state: 'detached' })
 })

@@ -526,6 +526,27 @@ describe('export and import', () => {
     await context.close()
   })
 
+  it('copies where the browser has no clipboard, as by plain HTTP from another machine, and says when it cannot', async () => {
+    const context = await browser.newContext({ permissions: ['clipboard-read', 'clipboard-write'] })
+    const page = await context.newPage()
+    await page.goto(`${viewer.url}${run}?span=${id(4)}`)
+    await page.evaluate(() => {
+      Object.assign(globalThis, { kept: navigator.clipboard })
+      Object.defineProperty(navigator, 'clipboard', { value: undefined, configurable: true })
+    })
+    await page.locator('button:has-text("mock() rule")').click()
+    await page.waitForSelector('text=Copied')
+    const copied = () => page.evaluate(() => (globalThis as never as { kept: Clipboard }).kept.readText())
+    expect(await copied()).toMatch(/^mock\('search_bookings'\)/)
+    await page.evaluate(() => {
+      document.execCommand = () => false
+    })
+    await page.locator('.panel button:has-text("Link")').click()
+    await page.waitForSelector('text=Failed')
+    expect(await copied()).toMatch(/^mock\('search_bookings'\)/)
+    await context.close()
+  })
+
   it('copies all of a result that the panel shows in part, as JSON and as a mock rule', async () => {
     const traceId = 'b16'.padEnd(32, '4')
     const attributes = {

@@ -1,11 +1,12 @@
 /** The one dialog in which what agents ask is answered. */
-import { useEffect, useRef } from 'preact/hooks'
+import { useEffect, useRef, useState } from 'preact/hooks'
 import type { WaitingRequest } from '../../src/viewer/model/approval.ts'
 import { ApprovalCard } from './approval-card.tsx'
 import { useApprovals } from './approvals.tsx'
 import { Settled, useSettled } from './guarded-button.tsx'
 import { useNowUs, useSource } from './hooks.ts'
 import { Button, Empty } from './parts.tsx'
+import { useRoute } from './route.ts'
 
 export function ApprovalsDialog() {
   const { shown } = useApprovals()
@@ -25,6 +26,13 @@ function OpenDialog({ shown }: { shown: WaitingRequest[] }) {
     // Where reading begins, and from where Approve is one Tab away; never on Approve itself.
     dialog.current?.querySelector<HTMLElement>('.exact')?.focus()
   }, [])
+  // Who follows a link, or goes back, is to see what is there.
+  useRoute()
+  const { pathname } = location
+  const [opened] = useState(pathname)
+  useEffect(() => {
+    if (pathname !== opened) close()
+  }, [pathname])
   const more = requests.filter(({ id }) => !shown.some((one) => one.id === id))
   return (
     <dialog

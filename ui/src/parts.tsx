@@ -75,24 +75,44 @@ export function CopyButton({
   children?: ComponentChildren
   title?: string
 }) {
-  const [copied, setCopied] = useState(false)
+  const [told, setTold] = useState('')
   const copy = async () => {
-    await navigator.clipboard.writeText(await text())
-    setCopied(true)
-    setTimeout(() => setCopied(false), 1500)
+    // What was copied before would be pasted as this.
+    const word = await toClipboard(text).then(
+      () => 'Copied',
+      () => 'Failed',
+    )
+    setTold(word)
+    setTimeout(() => setTold(''), 1500)
   }
   return (
     <button type="button" class="button" onClick={() => void copy()} title={title}>
       <Icon name="copy" />
       {/* Both words take their place, so that nothing moves when one is swapped for the other. */}
       <span class="swap">
-        <span class={copied ? 'off' : ''}>{children ?? 'Copy'}</span>
-        <span class={copied ? '' : 'off'} role="status">
-          {copied ? 'Copied' : ''}
+        <span class={told ? 'off' : ''}>{children ?? 'Copy'}</span>
+        <span class={told ? '' : 'off'} role="status">
+          {told}
         </span>
       </span>
     </button>
   )
+}
+
+/** A page by plain HTTP from another machine has no `navigator.clipboard`. */
+async function toClipboard(text: () => string | Promise<string>): Promise<void> {
+  const copied = await text()
+  if (navigator.clipboard) return navigator.clipboard.writeText(copied)
+  const take = (event: ClipboardEvent) => {
+    event.clipboardData?.setData('text/plain', copied)
+    event.preventDefault()
+  }
+  addEventListener('copy', take)
+  try {
+    if (!document.execCommand('copy')) throw new Error('The browser copied nothing.')
+  } finally {
+    removeEventListener('copy', take)
+  }
 }
 
 export function Empty({
