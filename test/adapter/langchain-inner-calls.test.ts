@@ -34,6 +34,13 @@ const WAYS: Readonly<Record<string, Way>> = {
     const { messages } = await new ToolNode([tool as never]).invoke({ messages: [asks] })
     return contentOf(messages[0])
   },
+  'in an agent that has no middleware': async (tool) => {
+    const model = fakeModel()
+      .respondWithTools([{ name: 'wipe', args: { what: 'all' }, id: '7' }])
+      .respond(new AIMessage('done'))
+    const { messages } = await createAgent({ model, tools: [tool as never] }).invoke({ messages: ['go'] })
+    return messages.find((one) => one.type === 'tool')?.content
+  },
 }
 
 /** A middleware whose tool runs a program of the model's, which calls the tools of the agent. */
