@@ -848,14 +848,54 @@ describe("the SDK's own approvals", () => {
     expect(await parkedRun(second)).toBeUndefined()
     await dispatcher.drain()
     expect(events.map(({ operationId }) => operationId)).toEqual(events.map(() => parked?.operationId))
-    for (const type of ['onStart', 'beforeToolCall', 'afterToolCall', 'onComplete'] as const) {
+    const once = ['onStart', 'beforeToolCall', 'afterToolCall', 'onComplete'] as const
+    for (const type of [...once, 'beforeHumanIntervention', 'afterHumanIntervention'] as const) {
       expect(
         events.filter(({ hookType }) => hookType === type),
         type,
       ).toHaveLength(1)
     }
+    expect(find(events, 'beforeHumanIntervention')?.pendingTools).toMatchObject([
+      { apiName: 'search', args: { q: 'a' } },
+    ])
+    expect(find(events, 'afterHumanIntervention')).toMatchObject({ action: 'approve', outcome: 'approved' })
     expect(events.map(({ sequence }) => sequence)).toEqual(events.map((_event, index) => index))
   })
+
+  it.each(['generateText', 'streamText'] as const)(
+    'are told as a question, and a no as its answer: %s',
+    async (how) => {
+      const { dispatcher, events } = dispatcherWith()
+      const observed = observeAISDK(ai, { dispatcher })
+      const { search, execute } = searchTool()
+      const toolApproval = { search: { type: 'user-approval' as const, reason: 'it is dear' } }
+      const messages: ai.ModelMessage[] = [{ role: 'user', content: 'go' }]
+      const given = { tools: { search }, toolApproval, ...five }
+      const say = async (model: ReturnType<typeof says>, said: ai.ModelMessage[]) => {
+        const made = { model, messages: said, ...given }
+        const result = how === 'generateText' ? await observed.generateText(made) : observed.streamText(made)
+        if ('consumeStream' in result) await result.consumeStream()
+        const [content, response] = await Promise.all([result.content, result.response])
+        return { parked: await parkedRun(result), content, response }
+      }
+      const { parked, content, response } = await say(says([call('search', { q: 'a' })]), messages)
+      await dispatcher.drain()
+      expect(find(events, 'beforeHumanIntervention')).toMatchObject({ instructions: 'it is dear' })
+      expect(events.map(({ hookType }) => hookType)).not.toContain('beforeToolCall')
+      const asked = content.find(({ type }) => type === 'tool-approval-request') as { approvalId: string }
+      const { approvalId } = asked
+      const no = { type: 'tool-approval-response' as const, approvalId, approved: false, reason: 'too dear' }
+      const history = [...messages, ...response.messages, { role: 'tool' as const, content: [no] }]
+      await runWith({ resume: parked }, () => say(says([text('then not')]), history))
+      await dispatcher.drain()
+      expect(execute).not.toHaveBeenCalled()
+      expect(find(events, 'afterHumanIntervention')).toMatchObject({
+        ...{ action: 'rejectAndContinue', rejectionReason: 'too dear' },
+      })
+      expect(find(events, 'afterToolCall')).toMatchObject({ outcome: 'denied', code: 'tool_approval' })
+      expect(dispatcher.stats().operations).toBe(0)
+    },
+  )
 
   it.each(['messages', 'prompt'])(
     'a no in the history is a denied call, where that is the %s',

@@ -10,6 +10,7 @@ import type { ObservedRun } from '../sdk-run/observed-run.ts'
 import { normalized, notResumed, ownStatus, refusedBy, unanswered } from './approval-status.ts'
 import { copyOf } from './copy-of.ts'
 import type { DecidedCall } from './decided-call.ts'
+import { tellAnswered, tellAsked } from './own-approval.ts'
 import { performTool, type ToldModel } from './perform-tool.ts'
 import type { ClientResult, RefusedCall } from './resumed-messages.ts'
 import {
@@ -154,8 +155,10 @@ export class ObservedTools {
     // Asked for the first time. Before the first step, the SDK asks about what a human has answered.
     if (type === 'user-approval' && this.#run.started) {
       this.#run.waitingFor = 'human'
+      await tellAsked(this.#run, { name, input, toolCallId }, reason)
       return own
     }
+    if (type === 'user-approval') await tellAnswered(this.#run, { name, input, toolCallId }, true)
     if (type === 'denied') {
       await this.#decide(name, tool, input, toolCallId, refusedBy(reason))
       return own
@@ -185,6 +188,7 @@ export class ObservedTools {
       const tool = Object.hasOwn(this.#originals, toolName) ? this.#originals[toolName] : undefined
       if (tool === undefined) continue
       const refused = refusedBy(reason)
+      await tellAnswered(this.#run, { name: toolName, input, toolCallId }, false, reason)
       // What was said where a gate asks is told as that, unless it was a yes.
       const answered = await this.#run.isAnswered(toolCallId)
       const { call, decision } = await this.#decide(
