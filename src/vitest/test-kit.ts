@@ -302,7 +302,7 @@ function leftAtWork(spans: readonly RecordedSpan[]): Error[] {
     new HookspanError(
       'TRAJECTORY_UNREADABLE',
       `The test ended while a run went on (${run.name}): nobody has seen what it does next. Await it, read its ` +
-        'stream to the end, or end it in the test: `dispatcher.interruptAll()`.',
+        'stream to the end, or end it in the test, also where its SDK has stopped it for a human: `dispatcher.interruptAll()`.',
     ),
   ]
 }
