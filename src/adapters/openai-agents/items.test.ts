@@ -125,6 +125,23 @@ it('tells what the provider says that a reply cost', () => {
   })
 })
 
+it('counts what chat completions count, of which the SDK keeps a part', () => {
+  const usage = {
+    prompt_tokens: 100,
+    completion_tokens: 5,
+    total_tokens: 105,
+    prompt_tokens_details: { cached_tokens: 30, cache_write_tokens: 20 },
+  }
+  const details = { inputTokensDetails: [{ cached_tokens: 30 }] }
+  const given = { output: [], usage: { inputTokens: 100, outputTokens: 5, ...details }, responseId: 'r' }
+  expect(readResponse({ ...given, providerData: { usage } }).usage).toEqual({
+    inputTokens: 100,
+    outputTokens: 5,
+    cachedInputTokens: 30,
+    cacheCreationInputTokens: 20,
+  })
+})
+
 it('tells a streamed thought of chat completions, and puts back what a gate makes of it', () => {
   const thought = {
     type: 'reasoning',

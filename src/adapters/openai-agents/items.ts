@@ -1,5 +1,6 @@
 import type { LlmRequest, LlmResponse } from '../../hooks/index.ts'
 import { defined, isRecord } from '../../internal/objects.ts'
+import { readChatUsage } from '../../wire/chat-completions.ts'
 import type { WireFormat } from '../../wire/format.ts'
 import {
   asList,
@@ -130,7 +131,7 @@ export function responseToWire({ output, usage, responseId, providerData }: Mode
     status: asText(providerData?.status) ?? 'completed',
     model,
     output: asList(output).flatMap((item) => (isRecord(item) ? [toWire(item)] : [])),
-    usage: usageToWire(usage, providerData?.usage),
+    usage: usageToWire(usage, providerData?.usage, model),
   })
 }
 
@@ -141,15 +142,19 @@ function modelBehind(output: unknown): string | undefined {
 }
 
 /** The SDK's counts, and the cost that a provider may say beside its own. */
-function usageToWire(usage: unknown, raw: unknown): Loose | undefined {
+function usageToWire(usage: unknown, raw: unknown, model: string | undefined): Loose | undefined {
   if (!isRecord(usage)) return undefined
   const { inputTokens, outputTokens, inputTokensDetails, outputTokensDetails } = usage
+  // Of what chat completions count, the SDK keeps a part.
+  const chat = readChatUsage(raw, model)
+  const written = chat?.cacheCreationInputTokens
+  const thought = chat?.reasoningTokens
   return present({
     ...asObject(raw),
     input_tokens: inputTokens,
-    output_tokens: outputTokens,
-    input_tokens_details: detail(inputTokensDetails),
-    output_tokens_details: detail(outputTokensDetails),
+    output_tokens: chat?.outputTokens ?? outputTokens,
+    input_tokens_details: { ...detail(inputTokensDetails), ...defined({ cache_write_tokens: written }) },
+    output_tokens_details: { ...detail(outputTokensDetails), ...defined({ reasoning_tokens: thought }) },
   })
 }
 
