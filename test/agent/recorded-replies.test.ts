@@ -62,6 +62,15 @@ function observed(client: OpenAI) {
   return { client: observeOpenAI(client, { dispatcher }), after, failed }
 }
 
+interface MessageCounts {
+  readonly input_tokens?: number
+  readonly cache_read_input_tokens?: number
+  readonly cache_creation_input_tokens?: number
+  readonly output_tokens: number
+}
+
+const sum = (numbers: readonly number[]) => numbers.reduce((all, one) => all + one, 0)
+
 const settled = () => new Promise((resolve) => setImmediate(() => setImmediate(resolve)))
 
 /** The arguments as a value, and as the model wrote them where the value does not say it exactly. */
@@ -85,6 +94,9 @@ type Counts = { readonly cache_write_tokens?: number } | undefined
 function chatTruth(body: OpenAI.ChatCompletion) {
   const choice = body.choices[0]
   const calls = choice?.message.tool_calls ?? []
+  const { total_tokens: total = 0, prompt_tokens: asked = 0, completion_tokens: said = 0 } = body.usage ?? {}
+  // Gemini has what it thought in the total alone.
+  const thought = body.model.includes('gemini') && total > asked + said ? total - asked - said : undefined
   return {
     response: {
       id: body.id || undefined,
@@ -107,10 +119,10 @@ function chatTruth(body: OpenAI.ChatCompletion) {
     },
     usage: body.usage && {
       inputTokens: body.usage.prompt_tokens,
-      outputTokens: body.usage.completion_tokens,
+      outputTokens: body.usage.completion_tokens + (thought ?? 0),
       cachedInputTokens: body.usage.prompt_tokens_details?.cached_tokens,
       cacheCreationInputTokens: (body.usage.prompt_tokens_details as Counts)?.cache_write_tokens,
-      reasoningTokens: body.usage.completion_tokens_details?.reasoning_tokens,
+      reasoningTokens: thought ?? body.usage.completion_tokens_details?.reasoning_tokens,
     },
   }
 }
@@ -281,20 +293,25 @@ describe.skipIf(folder === undefined)('real replies of models', () => {
 
       const message = (parsed_body ?? anthropicMessage(events)) as {
         content: { type: string; text?: string; id?: string; name?: string; input?: unknown }[]
-        usage: Record<string, number | undefined>
+        usage: MessageCounts & { iterations?: (MessageCounts & { type: string })[] }
         stop_reason: string
       }
       const texts = message.content.filter((block) => block.type === 'text').map((block) => block.text)
       const calls = message.content.filter((block) => block.type === 'tool_use')
-      const {
-        input_tokens = 0,
-        cache_read_input_tokens: read = 0,
-        cache_creation_input_tokens: written = 0,
-      } = message.usage
+      // What a compaction took stands in no total.
+      const beside = message.usage.iterations?.filter(({ type }) => type === 'compaction') ?? []
+      const counted = [message.usage, ...beside]
+      const inputTokens = counted.map(
+        ({ input_tokens = 0, cache_read_input_tokens: read = 0, cache_creation_input_tokens: written = 0 }) =>
+          input_tokens + read + written,
+      )
       expect(seen).toMatchObject([
         {
           response: { finishReasons: [message.stop_reason] },
-          usage: { inputTokens: input_tokens + read + written, outputTokens: message.usage.output_tokens },
+          usage: {
+            inputTokens: sum(inputTokens),
+            outputTokens: sum(counted.map(({ output_tokens }) => output_tokens)),
+          },
         },
       ])
       expect(seen[0]?.response.content).toBe(texts.length > 0 ? texts.join('') : undefined)
