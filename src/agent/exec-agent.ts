@@ -9,7 +9,7 @@ import { safeStringify } from '../internal/json.ts'
 import { defined } from '../internal/objects.ts'
 import { requirePeer } from '../internal/require-peer.ts'
 import { sha256 } from '../internal/sha256.ts'
-import { noteSubAgents } from '../internal/sub-agent-runs.ts'
+import { type NamedRun, noteSubAgents } from '../internal/sub-agent-runs.ts'
 import { modelServer } from '../wire/model-server.ts'
 import { type ModelAccess, modelApi } from './call-model.ts'
 import type { RunCheckpoint } from './checkpoint/run-checkpoint.ts'
@@ -85,6 +85,9 @@ export interface RunContext {
   readonly checkpoint?: RunCheckpoint | undefined
 }
 
+/** Sub-agents whose results are known of a run's: each holds a conversation, for as long as the run is at work. */
+const MOST_KNOWN = 100
+
 /** Runs an agent, from its beginning or from where it was parked. */
 export async function runAgent(
   shared: Shared,
@@ -103,6 +106,7 @@ export async function runAgent(
   const left = new Map(Object.entries(saved?.children ?? {}).map(([key, child]) => [child, key]))
   /** Those that were parked in this process: what ends them. */
   const waiting = new Map<string, () => Promise<unknown>>()
+  const below: NamedRun[] = []
   /** An abort ends their call at once, and them a moment later. */
   const running = new Map<string, Promise<unknown>>()
   const subAgents = (agent.subAgents ?? []).map((subAgent) =>
@@ -117,6 +121,7 @@ export async function runAgent(
       const over = before !== undefined && op.stopRequested && { signal: AbortSignal.abort() }
       const begun = runAgent(shared, { agent: child, prompt: instruction, parent, ...id, ...over }, context)
       const runs = begun.then((run) => {
+        if (below.length < MOST_KNOWN) below.push({ agentName: child.name, run })
         if (run.state === undefined) return run
         children[key] = run.state
         const ended = { agent: child, prompt: '', parent, signal: AbortSignal.abort() }
@@ -194,8 +199,10 @@ export async function runAgent(
     steps: state.steps,
   }
   // Those of an earlier part are not known.
-  const hadOthers = coreOf(op).hasChildren || (saved !== undefined && subAgents.length > 0)
-  return hadOthers ? noteSubAgents(run) : run
+  const isWhole = saved === undefined || subAgents.length === 0
+  const begun = coreOf(op).children
+  if (isWhole && begun === 0) return run
+  return noteSubAgents(run, agent.name, isWhole && below.length === begun ? below : undefined)
 }
 
 /** Of the run of a sub-agent, by the key of its call: the same in each process that begins it. */

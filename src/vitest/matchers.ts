@@ -150,7 +150,8 @@ export const matchers = {
     assertGlob(name, 'the tool of toHaveBeenDenied()')
     assertRan(received)
     const events = isNot(this) ? eventsInTree(received) : eventsOf(received)
-    const calls = events === undefined ? readTrajectory(received) : callsOfEvents(events)
+    const read = isNot(this) ? callsInTree : readTrajectory
+    const calls = events === undefined ? read(received) : callsOfEvents(events)
     if (isNot(this)) assertNotMisspelt(received, [name])
     const refused = calls.filter(({ outcome }) => outcome === 'denied' || outcome === 'rejected')
     const codes = refused.flatMap(({ code }) => code ?? [])

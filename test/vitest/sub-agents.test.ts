@@ -103,26 +103,50 @@ describe('what must not happen in a run', () => {
     check(done).not.toHaveAskedHuman('find')
   })
 
-  it('is not said of a run with sub-agents that nobody has recorded', async () => {
+  it('is told by the runs of its sub-agents where nobody has recorded them', async () => {
     const dispatcher = new HookDispatcher()
+    const decide = () => deny('no', { code: 'not_here' })
     dispatcher.use({
       name: 'no',
-      gates: [{ id: 'no', point: 'beforeToolCall', match: 'wipe', decide: () => deny('no') }],
+      gates: [{ id: 'no', point: 'beforeToolCall', match: 'refund', decide }],
     })
     const done = await run(dispatcher)
-    for (const judge of [
-      () => check(done).not.toHaveCalledTool('refund'),
-      () => check(done).not.toHaveBeenDenied(),
-      () => check(done).toMatchTrajectory(['find', 'desk'], { forbidden: ['refund'] }),
-      () => matchTrajectory(done, ['find', 'desk'], { maxCalls: 2 }),
-    ]) {
-      expect(judge).toThrow('nobody has recorded it from its beginning')
-    }
-    check(done).toMatchTrajectory(['find', 'desk'])
+    expect(messageOf(() => check(done).not.toHaveCalledTool('refund'))).toContain('by clerk')
+    expect(messageOf(() => check(done).not.toHaveBeenDenied('refund'))).toContain('by clerk')
+    expect(matchTrajectory(done, ['find', 'desk'], { maxCalls: 3 }).problems).toEqual([
+      'too many calls: 4 calls (2 by boss, 1 by desk, 1 by clerk), at most 3 allowed',
+    ])
+    check(done).toMatchTrajectory(['find', 'desk'], { forbidden: ['wipe'] })
+    check(done).not.toHaveBeenDenied('find')
+    check(done).not.toHaveCalledTool('refund', {}, { agent: 'boss' })
     check(readTrajectory(done)).not.toHaveCalledTool('refund')
     const alone = await run(dispatcher, { name: 'boss', model: 'm', tools: [find] }, [callTool('find')])
     check(alone).toMatchTrajectory(['find'], { forbidden: ['refund'] })
     check(alone).not.toHaveBeenDenied()
+  })
+
+  it('is not said of a run in which a tool began an agent that nobody has recorded', async () => {
+    const dispatcher = new HookDispatcher()
+    const asks = (parent: ParentOperation) => {
+      using client = scriptedModel([callTool('refund'), 'paid'])
+      return execAgent({ agent: clerk, prompt: 'x', dispatcher, client, parent })
+    }
+    const call = { agentName: 'clerk', instruction: 'x' }
+    const ask: AgentTool = {
+      name: 'ask',
+      execute: async () => (await currentCalls()?.callAgent(call, asks))?.content,
+    }
+    const done = await run(dispatcher, { name: 'boss', model: 'm', tools: [ask] }, [callTool('ask')])
+    for (const judge of [
+      () => check(done).not.toHaveCalledTool('refund'),
+      () => check(done).not.toHaveBeenDenied(),
+      () => check(done).toMatchTrajectory(['ask'], { forbidden: ['refund'] }),
+      () => matchTrajectory(done, ['ask'], { maxCalls: 2 }),
+    ]) {
+      expect(judge).toThrow('nobody has recorded it from its beginning')
+    }
+    check(done).toMatchTrajectory(['ask'])
+    check(readTrajectory(done)).not.toHaveCalledTool('refund')
   })
 
   it('is what an agent does that a tool begins, where it says so', async () => {

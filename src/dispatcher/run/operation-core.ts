@@ -131,8 +131,8 @@ export class OperationCore {
   noteCost: ((usage: TokenUsage | undefined, costUsd: number) => void) | undefined
   /** How often it was parked before. */
   parks: number | undefined
-  /** Whether other runs began below it. */
-  hasChildren = false
+  /** How many other runs began below it. */
+  children = 0
   steps = 0
   llmCalls = 0
   toolCalls = 0

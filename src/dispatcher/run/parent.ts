@@ -33,7 +33,7 @@ export function parentOf(
     signal,
     inside,
     started: (operationId) => {
-      core.hasChildren = true
+      core.children++
       started(operationId)
     },
   }

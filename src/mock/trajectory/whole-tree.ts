@@ -1,6 +1,7 @@
 import type { HookEvent } from '../../hooks/index.ts'
 import { HookspanError } from '../../internal/errors.ts'
-import { hadSubAgents } from '../../internal/sub-agent-runs.ts'
+import { defined } from '../../internal/objects.ts'
+import { runsInTree } from '../../internal/sub-agent-runs.ts'
 import { wholeRun } from '../event-log.ts'
 import { callsOfEvents } from './event-calls.ts'
 import { eventsOfTree, type HumanQuestion, readQuestions } from './humans.ts'
@@ -11,11 +12,16 @@ import type { TrajectoryCall } from './types.ts'
  * The calls among which one must not be. A run has those of its own agent, and whoever says what must not happen in it
  * means its sub-agents, too.
  *
- * @throws HookspanError `TRAJECTORY_UNREADABLE`, also for a run with sub-agents that nobody has recorded.
+ * @throws HookspanError `TRAJECTORY_UNREADABLE`, also for a run whose sub-agents nobody knows.
  */
 export function callsInTree(source: ReadableTrajectory): TrajectoryCall[] {
   const events = treeOf(source)
-  return events === undefined ? readTrajectory(source) : callsOfEvents(events)
+  if (events !== undefined) return callsOfEvents(events)
+  const runs = isRun(source) ? runsInTree(source) : undefined
+  if (runs === undefined || runs.length === 1) return readTrajectory(source)
+  return runs.flatMap(({ run = {}, agentName: agent }) =>
+    readTrajectory(run).map((call) => ({ ...defined({ agent }), ...call })),
+  )
 }
 
 /** The same of what humans were asked. */
@@ -30,17 +36,20 @@ export function eventsInTree(source: ReadableTrajectory): readonly HookEvent[] |
 }
 
 function treeOf(source: ReadableTrajectory): readonly HookEvent[] | undefined {
-  if (typeof source !== 'object' || source === null) return undefined
-  if (Array.isArray(source) || 'events' in source) return undefined
-  const { operationId } = source as { operationId?: unknown }
+  if (!isRun(source)) return undefined
+  const { operationId } = source
   if (typeof operationId === 'string' && wholeRun(operationId) !== undefined) return eventsOfTree(source)
-  if (!hadSubAgents(source)) return undefined
+  if (runsInTree(source) !== undefined) return undefined
   throw new HookspanError(
     'TRAJECTORY_UNREADABLE',
-    'The run has had sub-agents, and what must not happen in it may be what they did: an AgentRun does not tell, and ' +
+    'The run has had agents below it, and what must not happen in it may be what they did: an AgentRun does not tell, and ' +
       'nobody has recorded it from its beginning. Have recordEvents(dispatcher) before the run, or the `trace` fixture. ' +
       'Where only its own agent is meant: readTrajectory(run).',
   )
+}
+
+function isRun(source: unknown): source is { readonly operationId?: unknown } {
+  return typeof source === 'object' && source !== null && !Array.isArray(source) && !('events' in source)
 }
 
 /** ` by clerk`, where the calls are those of several agents. */
