@@ -418,7 +418,7 @@ it('leaves a run out that no test can repeat, and says so; alone it is refused',
       signal,
     },
   )
-  const why = `Run ${trace.slice(0, 8)} was interrupted from outside of it`
+  const why = `Run ${trace} was interrupted from outside of it`
   const alone = await runCli(['export', trace, '-f', 'vitest', '--url', viewer.url], { cwd: project })
   expect([alone.code, alone.stderr]).toEqual([expect.any(Number), expect.stringContaining(why)])
   expect(alone.code).not.toBe(0)
