@@ -7,7 +7,9 @@ interface Manifest {
   readonly version?: unknown
 }
 
-const FOLDER = /^file:.*\/node_modules\/(?:\.store\/[^/]+\/package|(?:\.[^/]+\/)?(?:@[^/]+\/)?[^/]+)(?=\/)/
+/** The source of an expression: the folder of a package in `node_modules`, whichever tool has put it there. */
+export const PACKAGE_FOLDER = String.raw`\/node_modules\/(?:\.store\/[^/]+\/package|(?:\.[^/]+\/)?(?:@[^/]+\/)?[^/]+)`
+const FOLDER = new RegExp(String.raw`^file:.*${PACKAGE_FOLDER}(?=\/)`)
 
 const manifests = new Map<string, Manifest>()
 

@@ -3,7 +3,7 @@ import Module, { createRequire } from 'node:module'
 import { isAbsolute } from 'node:path'
 import { fileURLToPath, pathToFileURL } from 'node:url'
 import { CALL, commonLine, inPlaceOf, isReplaced, KEY, moduleLine, OWN, standIn } from './entry-source.ts'
-import { isModule, manifestOf, ownName, packageOf } from './installed.ts'
+import { isModule, manifestOf, ownName, PACKAGE_FOLDER, packageOf } from './installed.ts'
 import { watchRoute } from './next-routes.ts'
 import { PACKAGES, UNKNOWN } from './packages.ts'
 import { tell } from './tell.ts'
@@ -164,11 +164,7 @@ function attached(text: string, url: string, name: string, isModule: boolean): s
 
 /** What a package asks for by its path, others ask for by its name: whichever comes first. */
 const BY_PATH = [
-  [
-    /^\.\/client\.m?js$/,
-    /\/node_modules\/(?:\.store\/[^/]+\/package|(?:\.[^/]+\/)?(?:@[^/]+\/)?[^/]+)\/[^/]+$/,
-    'client',
-  ],
+  [/^\.\/client\.m?js$/, new RegExp(String.raw`${PACKAGE_FOLDER}\/[^/]+$`), 'client'],
   [/^\.\/index\.js$/, /\/dist\/(?:esm|cjs)\/server\/index\.js$/, 'server/index.js'],
 ] as const
 
