@@ -1,7 +1,7 @@
 import Emittery from 'emittery'
 import { createHooks } from 'hookable'
 import { AsyncParallelHook, SyncHook } from 'tapable'
-import type { MakeChannel } from '../suites/dispatch.ts'
+import type { MakeChannel } from '../suites/dispatch-channel.ts'
 
 /** An asynchronous listener is an AsyncFunction; everything else is called as synchronous. */
 const isAsync = (listener: object | undefined) => listener?.constructor.name === 'AsyncFunction'

@@ -3,7 +3,7 @@ import { assistantMessage, functionCall, modelResponse, ScriptedModel } from '@o
 import { AIMessage, createAgent, createMiddleware, fakeModel, tool as langchainTool } from 'langchain'
 import { z } from 'zod'
 import type { Workload } from '../harness/types.ts'
-import { CALLS_PER_TURN } from '../suites/gates.ts'
+import { CALLS_PER_TURN } from '../suites/amounts.ts'
 
 const parameters = z.object({ city: z.string(), days: z.number().int().min(1) })
 const argsOf = (index: number) => ({ city: 'Berlin', days: 1 + (index % 7) })

@@ -10,7 +10,7 @@ import {
 } from 'langchain'
 import { z } from 'zod'
 import type { Workload } from '../harness/types.ts'
-import { CALLS_PER_TURN, RESULT } from '../suites/mocked-call.ts'
+import { CALLS_PER_TURN, MOCKED_RESULT } from '../suites/amounts.ts'
 
 const parameters = z.object({ city: z.string(), days: z.number().int().min(1) })
 const argsOf = (index: number) => ({ city: 'Berlin', days: 1 + (index % 7) })
@@ -32,7 +32,7 @@ export function openaiAgents(): Workload {
     parameters,
     execute: async () => 'the real tool',
   })
-  const mocked = { ...real, invoke: async () => JSON.stringify(RESULT) }
+  const mocked = { ...real, invoke: async () => JSON.stringify(MOCKED_RESULT) }
   return {
     async run(count) {
       for (let done = 0; done < count; done += CALLS_PER_TURN) {
@@ -41,7 +41,7 @@ export function openaiAgents(): Workload {
         const agent = new Agent({ name: 'weather', tools: [mocked], model })
         const result = await new Runner({ tracingDisabled: true }).run(agent, 'go')
         answered += result.newItems.filter(
-          (item) => item.type === 'tool_call_output_item' && item.output === JSON.stringify(RESULT),
+          (item) => item.type === 'tool_call_output_item' && item.output === JSON.stringify(MOCKED_RESULT),
         ).length
       }
     },
@@ -56,7 +56,7 @@ export function langchain(): Workload {
     description: 'weather',
     schema: parameters,
   })
-  const content = JSON.stringify(RESULT)
+  const content = JSON.stringify(MOCKED_RESULT)
   const mocks = createMiddleware({
     name: 'mocks',
     wrapToolCall: (request) =>

@@ -7,7 +7,7 @@ import { root } from '../harness/environment.ts'
 import { startSink } from '../harness/sink.ts'
 import { median } from '../harness/statistics.ts'
 import type { Measurement } from '../harness/types.ts'
-import { PAIRS } from './attaching.ts'
+import { ATTACHING_PAIRS } from './amounts.ts'
 
 type Sample = Awaited<ReturnType<Measurement>>
 
@@ -17,7 +17,7 @@ async function paired(
   proof: Sample['proof'],
 ): Promise<Sample> {
   const differences: number[] = []
-  for (let index = 0; index < PAIRS; index++) {
+  for (let index = 0; index < ATTACHING_PAIRS; index++) {
     const first = await (index % 2 === 0 ? whole : bare)()
     const second = await (index % 2 === 0 ? bare : whole)()
     differences.push(index % 2 === 0 ? first - second : second - first)

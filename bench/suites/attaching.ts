@@ -1,8 +1,7 @@
 import type { Suite, Variant } from '../harness/types.ts'
+import { ATTACHING_PAIRS } from './amounts.ts'
 
 /** Pairs of processes in each round. */
-export const PAIRS = 9
-
 /** Adapters, and what of their SDK a program imports anyway. */
 const ADAPTERS: readonly (readonly [adapter: string, sdk: string])[] = [
   ['ai-sdk', 'ai'],
@@ -45,7 +44,7 @@ export const attaching: Suite = {
   id: 'attaching',
   title: 'Attaching to a program',
   notes: [
-    `Milliseconds, by pairs of fresh processes, ${PAIRS} in each round, in an order that alternates. An adapter is imported by a program that has its SDK and the dispatcher already, so what is told is what the adapter adds.`,
+    `Milliseconds, by pairs of fresh processes, ${ATTACHING_PAIRS} in each round, in an order that alternates. An adapter is imported by a program that has its SDK and the dispatcher already, so what is told is what the adapter adds.`,
   ],
   unit: 'ms',
   clock: 'wall',

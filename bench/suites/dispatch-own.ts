@@ -1,7 +1,7 @@
 import { channel as diagnosticsChannel } from 'node:diagnostics_channel'
 import { EventEmitter } from 'node:events'
 import { HookDispatcher } from 'hookspan'
-import type { Listener, MakeChannel } from './dispatch.ts'
+import type { Listener, MakeChannel } from './dispatch-channel.ts'
 import type { EventForm } from './dispatch-events.ts'
 
 const OPERATION = 'op-1'

@@ -6,7 +6,7 @@ import { execAgent } from 'hookspan/agent'
 import type { Gate } from 'hookspan/gates'
 import { callTools, scriptedModel } from 'hookspan/mock'
 import type { Workload } from '../harness/types.ts'
-import { CALLS_PER_TURN } from './gates.ts'
+import { CALLS_PER_TURN } from './amounts.ts'
 
 const argsOf = (index: number) => ({ city: 'Berlin', days: 1 + (index % 7) })
 

@@ -1,7 +1,5 @@
 import type { Effort, Suite, Variant, Workload } from '../harness/types.ts'
-
-/** Calls that one model turn asks for, so that the loop around them weighs little. */
-export const CALLS_PER_TURN = 50
+import { CALLS_PER_TURN } from './amounts.ts'
 
 const own = (name: keyof typeof import('./gates-ways.ts')) => async (): Promise<Workload> =>
   (await import('./gates-ways.ts'))[name]()

@@ -7,7 +7,7 @@ import { fileURLToPath } from 'node:url'
 import { HookDispatcher } from 'hookspan'
 import { httpGate } from 'hookspan/policies'
 import type { Measurement } from '../harness/types.ts'
-import { AT_ONCE, CALLS } from './http-gate.ts'
+import { HTTP_AT_ONCE, HTTP_CALLS } from './amounts.ts'
 
 const ARGS = { query: 'orders' }
 
@@ -30,7 +30,7 @@ function serve(): void {
     )
   })
   server.on('connection', () => connections++)
-  server.listen({ port: 0, host: '127.0.0.1', backlog: AT_ONCE }, () => {
+  server.listen({ port: 0, host: '127.0.0.1', backlog: HTTP_AT_ONCE }, () => {
     process.send?.((server.address() as AddressInfo).port)
   })
   process.on('message', () => process.send?.({ requests, connections } satisfies Served))
@@ -50,7 +50,7 @@ async function callAll(call: Call, count: number): Promise<number[]> {
       times.push(performance.now() - from)
     }
   }
-  await Promise.all(Array.from({ length: AT_ONCE }, client))
+  await Promise.all(Array.from({ length: HTTP_AT_ONCE }, client))
   return times.sort((a, b) => a - b)
 }
 
@@ -59,24 +59,25 @@ function measured(connect: (url: string) => Call): Measurement {
     const server = fork(fileURLToPath(import.meta.url), ['serve'])
     const [port] = (await once(server, 'message')) as [number]
     const call = connect(`http://127.0.0.1:${port}/`)
-    const warmUp = CALLS / 4
+    const warmUp = HTTP_CALLS / 4
     await callAll(call, warmUp)
     const cpu = process.cpuUsage()
     const startedAt = performance.now()
-    const times = await callAll(call, CALLS)
+    const times = await callAll(call, HTTP_CALLS)
     const seconds = (performance.now() - startedAt) / 1_000
     const { user, system } = process.cpuUsage(cpu)
     server.send('served')
     const [{ requests, connections }] = (await once(server, 'message')) as [Served]
     server.disconnect()
-    if (requests !== warmUp + CALLS) throw new Error(`${requests} of ${warmUp + CALLS} requests arrived.`)
-    const at = (part: number) => times[Math.ceil(CALLS * part) - 1] as number
+    if (requests !== warmUp + HTTP_CALLS)
+      throw new Error(`${requests} of ${warmUp + HTTP_CALLS} requests arrived.`)
+    const at = (part: number) => times[Math.ceil(HTTP_CALLS * part) - 1] as number
     return {
       values: {
-        perSecond: CALLS / seconds,
+        perSecond: HTTP_CALLS / seconds,
         p50Ms: at(0.5),
         p99Ms: at(0.99),
-        cpuUsPerCall: (user + system) / CALLS,
+        cpuUsPerCall: (user + system) / HTTP_CALLS,
         connections,
       },
       proof: { requests },

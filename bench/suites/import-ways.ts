@@ -2,7 +2,7 @@ import { execFileSync } from 'node:child_process'
 import { root } from '../harness/environment.ts'
 import { median } from '../harness/statistics.ts'
 import type { Measurement } from '../harness/types.ts'
-import { PAIRS } from './import.ts'
+import { IMPORT_PAIRS } from './amounts.ts'
 
 const EMPTY = 'data:text/javascript,export{}'
 
@@ -21,7 +21,7 @@ export function over(file: string): Measurement {
   const url = new URL(file, `file://${root}`).href
   return async () => {
     let exported = 0
-    const differences = Array.from({ length: PAIRS }, (_item, index) => {
+    const differences = Array.from({ length: IMPORT_PAIRS }, (_item, index) => {
       const first = importing(index % 2 === 0 ? url : EMPTY)
       const second = importing(index % 2 === 0 ? EMPTY : url)
       const [whole, empty] = index % 2 === 0 ? [first, second] : [second, first]

@@ -1,8 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { root } from '../harness/environment.ts'
 import type { Suite, Variant } from '../harness/types.ts'
-
-export const PAIRS = 15
+import { IMPORT_PAIRS } from './amounts.ts'
 
 const { exports } = JSON.parse(readFileSync(`${root}/package.json`, 'utf8'))
 
@@ -18,7 +17,7 @@ export const importing: Suite = {
   id: 'import',
   title: 'Importing it',
   notes: [
-    `Milliseconds of processor time that \`import()\` takes, over those of an empty module: pairs of fresh processes, ${PAIRS} in each round, in an order that alternates. Node reads the files from a warm disk; the peers of a subpath, where it has some, are installed.`,
+    `Milliseconds of processor time that \`import()\` takes, over those of an empty module: pairs of fresh processes, ${IMPORT_PAIRS} in each round, in an order that alternates. Node reads the files from a warm disk; the peers of a subpath, where it has some, are installed.`,
   ],
   unit: 'ms',
   clock: 'cpu',

@@ -2,7 +2,7 @@ import { HookDispatcher } from 'hookspan'
 import { execAgent } from 'hookspan/agent'
 import { callTools, type MockRule, match, mock, mockTools, scriptedModel } from 'hookspan/mock'
 import type { Workload } from '../harness/types.ts'
-import { CALLS_PER_TURN, RESULT } from './mocked-call.ts'
+import { CALLS_PER_TURN, MOCKED_RESULT } from './amounts.ts'
 
 const inputSchema = {
   type: 'object',
@@ -17,7 +17,7 @@ class Answers {
   count = 0
 
   add(result: unknown): void {
-    if ((result as typeof RESULT | undefined)?.tempC === RESULT.tempC) this.count++
+    if ((result as typeof MOCKED_RESULT | undefined)?.tempC === MOCKED_RESULT.tempC) this.count++
   }
 
   verify(total: number): { answered: string } {
@@ -28,7 +28,7 @@ class Answers {
 
 export function bare(): Workload {
   const answers = new Answers()
-  const tool = async (_args: unknown) => ({ ...RESULT })
+  const tool = async (_args: unknown) => ({ ...MOCKED_RESULT })
   return {
     async run(count) {
       for (let i = 0; i < count; i++) answers.add(await tool(argsOf(i)))
@@ -57,18 +57,18 @@ function inSteps(rules: () => MockRule[], schemas: object = {}): Workload {
   }
 }
 
-export const byName = (): Workload => inSteps(() => [mock('get_weather').returns(RESULT)])
+export const byName = (): Workload => inSteps(() => [mock('get_weather').returns(MOCKED_RESULT)])
 
 export const byArguments = (): Workload =>
   inSteps(() => [
     mock('get_weather').when({ city: 'Bonn' }).optional().returns({}),
     mock('get_weather')
       .when({ city: match.regex(/^Ber/), days: match.lte(7) })
-      .returns(RESULT),
+      .returns(MOCKED_RESULT),
   ])
 
 export const withSchema = (): Workload =>
-  inSteps(() => [mock('get_weather').returns(RESULT)], { inputSchema, outputSchema })
+  inSteps(() => [mock('get_weather').returns(MOCKED_RESULT)], { inputSchema, outputSchema })
 
 export function wholeAgent(): Workload {
   let answered = 0
@@ -77,12 +77,12 @@ export function wholeAgent(): Workload {
     model: 'scripted',
     tools: [{ name: 'get_weather', parameters: inputSchema, execute: () => 'the real tool' }],
   }
-  const content = JSON.stringify(RESULT)
+  const content = JSON.stringify(MOCKED_RESULT)
   return {
     async run(count) {
       for (let done = 0; done < count; done += CALLS_PER_TURN) {
         const dispatcher = new HookDispatcher()
-        using _mocks = mockTools(dispatcher, [mock('get_weather').returns(RESULT)])
+        using _mocks = mockTools(dispatcher, [mock('get_weather').returns(MOCKED_RESULT)])
         const calls = Array.from({ length: CALLS_PER_TURN }, (_, i) => ['get_weather', argsOf(i)] as const)
         using client = scriptedModel([callTools(...calls), 'done'])
         const { messages } = await execAgent({ agent, prompt: 'go', dispatcher, client })

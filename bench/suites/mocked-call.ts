@@ -1,8 +1,5 @@
 import type { Suite, Variant, Workload } from '../harness/types.ts'
-
-/** Calls that one model turn asks for, so that the loop around them weighs little. */
-export const CALLS_PER_TURN = 50
-export const RESULT = { tempC: 7, wind: 'north', hours: [6, 7, 7, 5] }
+import { CALLS_PER_TURN } from './amounts.ts'
 
 const own = (name: keyof typeof import('./mocked-call-ways.ts')) => async (): Promise<Workload> =>
   (await import('./mocked-call-ways.ts'))[name]()

@@ -1,8 +1,8 @@
 import { render } from 'preact'
 import { App, applyTheme } from './app.tsx'
 import { SourceContext } from './hooks.ts'
+import { openSource } from './open-source.ts'
 import { setOfflineTraceId } from './route.ts'
-import { openSource } from './source.ts'
 
 applyTheme()
 const source = openSource()
