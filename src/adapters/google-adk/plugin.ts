@@ -8,6 +8,7 @@ import { isLocked, replace } from '../replace.ts'
 import { relay } from '../sdk-loop/relay.ts'
 import { withOwn } from '../sdk-loop/with-own.ts'
 import { Patches } from '../sdk-run/patches.ts'
+import { share } from '../sdk-run/shared-use.ts'
 import { unseenTool, warnOfUnseen } from '../unseen.ts'
 import {
   type AdkAgent,
@@ -26,7 +27,6 @@ import { liveAgent } from './live-agent.ts'
 import { askedBy, ownModel, unseenModel, whoseRequest } from './observed-models.ts'
 import { withoutSpans } from './sdk-spans.ts'
 import { watchSessions } from './session-service.ts'
-import { share } from './shared-use.ts'
 import { callTool, isAtWork } from './tool-call.ts'
 
 export interface HookspanPluginOptions {

@@ -8,8 +8,10 @@ import { relay } from '../sdk-loop/relay.ts'
 import { refuseInDurableRun } from '../sdk-run/durable-limits.ts'
 import type { ReachedLimit } from '../sdk-run/loop-limits.ts'
 import type { RunHost, SaidOfRun } from '../sdk-run/observed-run.ts'
+import { Patches } from '../sdk-run/patches.ts'
 import { runWith } from '../sdk-run/run-with.ts'
 import { AgentRun, isAsked } from './agent-run.ts'
+import { seeInnerCalls } from './inner-calls.ts'
 import { plainMessages, systemText, textOf } from './messages.ts'
 import { callModel } from './model-call.ts'
 import type {
@@ -60,6 +62,7 @@ export class ObservedAgent {
   readonly #host: Host
   readonly #begin: (agent: StrandsAgent) => void
   readonly #undo: (() => void)[] = []
+  readonly #tools = new Patches()
   #isBusy = false
   #isLeft = false
   #current: AgentRun | undefined
@@ -114,6 +117,7 @@ export class ObservedAgent {
 
   #leave(): void {
     for (const undo of this.#undo.splice(0)) undo()
+    this.#tools.undoAll()
   }
 
   async *#stream(
@@ -245,6 +249,7 @@ export class ObservedAgent {
       const agent = this.#current
       // Which a hook or a tool may have brought along since the run began.
       this.#begin(context.tool?.agent as StrandsAgent)
+      seeInnerCalls(this.#tools, this.#agent.tools)
       return agent === undefined || inBackground.getStore()
         ? this.#alone(context, terminal)
         : callTool(agent, context, terminal)

@@ -44,6 +44,9 @@ export interface StrandsTool {
   readonly agent?: unknown
   /** What asks the server that runs the tool, where there is one. */
   readonly mcpClient?: { readonly serverVersion?: { readonly name?: unknown } }
+  stream?(context: ToolContext): AsyncGenerator<StrandsEvent, StrandsBlock>
+  /** Gives its value: for code. */
+  invoke?(input: unknown, ...more: unknown[]): unknown
 }
 
 export interface StrandsModel {
@@ -90,7 +93,8 @@ export interface ModelResult {
 export interface ToolContext {
   readonly agent: { readonly messages: readonly StrandsMessage[] }
   readonly tool?: StrandsTool
-  readonly toolUse: { readonly name: string; readonly toolUseId: string; readonly input: unknown }
+  /** It has no id where code asks for the tool's value. */
+  readonly toolUse: { readonly name: string; readonly toolUseId?: string; readonly input: unknown }
   /** Stops the agent, by a throw; gives the answer where it was given one. */
   interrupt(asked: { readonly name: string; readonly reason?: unknown }): unknown
 }

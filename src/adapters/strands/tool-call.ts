@@ -1,3 +1,4 @@
+import { AsyncLocalStorage } from 'node:async_hooks'
 import { RunSuspended } from '../../dispatcher/calls/suspended.ts'
 import { tellsFailure } from '../../dispatcher/calls/tool-outcome.ts'
 import type { ToolOutcome } from '../../dispatcher/index.ts'
@@ -5,6 +6,7 @@ import { toContent } from '../../internal/json.ts'
 import { defined, isRecord } from '../../internal/objects.ts'
 import { isError } from '../../internal/realms.ts'
 import { asName } from '../../wire/reading.ts'
+import type { SafeCalls } from '../safe/calls.ts'
 import type { SafeToolCall } from '../safe/tool-call.ts'
 import { relay } from '../sdk-loop/relay.ts'
 import type { AgentRun, AskedHuman } from './agent-run.ts'
@@ -14,36 +16,90 @@ import { isInterrupt, type Stage, type StrandsBlock, type StrandsEvent, type Too
 type Call = SafeToolCall<unknown, unknown>
 type Result = { readonly result: StrandsBlock }
 
+/** A tool that is at work, and of which run it is. */
+interface AtWork {
+  readonly agent: AgentRun
+  readonly ctx: ToolContext
+}
+
+const atWork = new AsyncLocalStorage<AtWork>()
+
+export function toolAtWork(): AtWork | undefined {
+  return atWork.getStore()
+}
+
 /** One tool call, around the tool itself: what other middleware made of the arguments is decided on. */
 export async function* callTool(
   agent: AgentRun,
   ctx: ToolContext,
   perform: Stage<ToolContext, StrandsBlock>,
 ): AsyncGenerator<StrandsEvent, Result> {
-  const call = await openCall(agent, ctx)
+  const call = openCall(await agent.run.calls(), ctx)
   const decision = await call.decided
   if (decision.state === 'waiting') ask(agent, ctx, decision.request?.id)
   const made = decision.state === 'run' ? yield* runTool(agent, call, ctx, decision.args, perform) : undefined
   return { result: resultBlock(ctx, await call.outcome, made) }
 }
 
-async function openCall(agent: AgentRun, { tool, toolUse }: ToolContext): Promise<Call> {
-  const calls = await agent.run.calls()
+/** A call that the code of another tool makes, which is at work: nobody can leave it and go on with it. */
+export async function* streamInner(
+  { agent, ctx: outer }: AtWork,
+  calls: SafeCalls,
+  asked: Pick<ToolContext, 'tool' | 'toolUse'>,
+  perform: Stage<ToolContext, StrandsBlock>,
+): AsyncGenerator<StrandsEvent, StrandsBlock> {
+  const ctx = { ...outer, ...asked }
+  const call = openCall(calls, ctx, false)
+  const decision = await call.decided
+  const made = decision.state === 'run' ? yield* runTool(agent, call, ctx, decision.args, perform) : undefined
+  return resultBlock(ctx, await call.outcome, made)
+}
+
+/** The same where the tool is to give its value. @throws what it threw, or why it was refused. */
+export async function invokeInner(
+  { agent, ctx: outer }: AtWork,
+  calls: SafeCalls,
+  asked: Pick<ToolContext, 'tool' | 'toolUse'>,
+  perform: (input: unknown) => unknown,
+): Promise<unknown> {
+  const ctx = { ...outer, ...asked }
+  let interrupt: unknown
+  const outcome = await openCall(calls, ctx, false).run(async (input) => {
+    try {
+      return await atWork.run({ agent, ctx }, () => perform(input))
+    } catch (error) {
+      if (!isInterrupt(error)) throw error
+      interrupt = error
+      throw agent.run.isCalled ? error : new RunSuspended()
+    }
+  })
+  if (interrupt !== undefined) throw interrupt
+  if (outcome.state === 'errored') throw outcome.error
+  if ('result' in outcome) return outcome.result
+  throw new Error(outcome.toToolMessage().content)
+}
+
+function openCall(
+  calls: SafeCalls,
+  { tool, toolUse }: Pick<ToolContext, 'tool' | 'toolUse'>,
+  parkable = true,
+): Call {
   const { description, toolSpec, mcpClient, agent: asked } = tool ?? {}
   const { inputSchema, outputSchema } = toolSpec ?? {}
   return calls.openToolCall<unknown, unknown>({
-    toolCallId: toolUse.toolUseId,
     // A hook may have put another in the place of the one that was asked for.
     apiName: tool?.name ?? toolUse.name,
     args: toolUse.input,
     // As Strands does that runs it.
     outlastsAbort: true,
+    parkable,
     ...(asked !== undefined && { source: 'agent' }),
     ...(mcpClient !== undefined && {
       source: 'mcp',
       identifier: asName(mcpClient.serverVersion?.name) ?? 'mcp',
     }),
     ...defined({
+      toolCallId: toolUse.toolUseId,
       description: asName(description),
       inputSchema: isRecord(inputSchema) ? inputSchema : undefined,
       outputSchema: isRecord(outputSchema) ? outputSchema : undefined,
@@ -61,7 +117,8 @@ async function* runTool(
   let over = false
   try {
     const effective = { ...ctx, toolUse: { ...ctx.toolUse, input } }
-    const made = yield* relay(perform(effective), (step) => call.enter(step), call.outcome)
+    const enter = <T>(step: () => T) => call.enter(() => atWork.run({ agent, ctx }, step))
+    const made = yield* relay(perform(effective), enter, call.outcome)
     over = true
     // Its run has ended: nobody waits for the tool.
     if (made === undefined) return undefined

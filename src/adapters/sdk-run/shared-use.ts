@@ -1,9 +1,9 @@
-import type { Patches } from '../sdk-run/patches.ts'
+import type { Patches } from './patches.ts'
 
-/** What is in agents and tools, and how many plugins have run with it. */
+/** What is in agents and tools, and how many observe with it. */
 const shared = new WeakMap<object, { readonly users: number; readonly undo: () => void }>()
 
-/** What is there for all plugins, until the last of them is disposed of. */
+/** What is there for all who observe, until the last of them is done. */
 export function share(patches: Patches, object: object, put: () => () => void): void {
   if (patches.has(object)) return
   const { users, undo } = shared.get(object) ?? { users: 0, undo: put() }
