@@ -41,6 +41,12 @@ const inputSchema = z.object({ id: z.number() })
 const toolThat = (execute: () => unknown, more: object = {}) =>
   ai.tool({ inputSchema, execute: async () => execute(), ...more })
 
+async function allOf<T>(stream: ReadableStream<T>): Promise<T[]> {
+  const all: T[] = []
+  for await (const one of stream) all.push(one)
+  return all
+}
+
 /** Reads until the server says this, as a browser does that is closed then. */
 async function readUntil(response: Response, said: string): Promise<ReadableStreamDefaultReader<Uint8Array>> {
   const reader = (response.body as ReadableStream<Uint8Array>).getReader()
@@ -318,6 +324,67 @@ describe('what a client posts back', () => {
         result: 'here',
         args: { id: 1 },
       })
+    })
+
+    /** As `onToolCall` of `useChat`: a page runs what it is shown as a call, before it is shown what was decided. */
+    const shownTo = async (gates: Gate[], more: object = {}, writes = false) => {
+      const { dispatcher } = dispatcherWith(...gates)
+      dispatcher.use(createApprovals({ mode: 'park' }))
+      const { streamText } = observeAISDK(ai, { dispatcher })
+      const model = callsAll('wipe')
+      const { doStream } = model
+      if (writes)
+        model.doStream = async (options) => {
+          const { stream } = await doStream(options)
+          const said: { type: string }[] = await allOf(stream)
+          const call = said.findIndex(({ type }) => type === 'tool-call')
+          const written = [
+            { type: 'tool-input-start', id: 'wipe', toolName: 'wipe' },
+            { type: 'tool-input-delta', id: 'wipe', delta: '{"id":1}' },
+            { type: 'tool-input-end', id: 'wipe' },
+          ]
+          if (call >= 0) said.splice(call, 0, ...written)
+          return { stream: ai.simulateReadableStream({ chunks: said as never[] }) }
+        }
+      const result = streamText({ model, tools: { wipe }, prompt: 'go', ...more })
+      const chunks = await allOf(result.toUIMessageStream())
+      const stream = ReadableStream.from(chunks)
+      let said: ai.UIMessage | undefined
+      for await (const now of ai.readUIMessageStream({ stream })) said = now
+      const types = chunks.map(({ type }) => type)
+      return { types, part: said?.parts.find(ai.isToolUIPart), calls: await result.toolCalls }
+    }
+    const denies: Gate = {
+      id: 'no',
+      point: 'beforeToolCall',
+      decide: async () => {
+        await new Promise((resolve) => setTimeout(resolve, 20))
+        return deny('no')
+      },
+    }
+    it.each([
+      ['denied', 'in one piece', denies, 'output-denied'],
+      ['denied', 'as it is written', denies, 'output-denied'],
+      ['asked about', 'in one piece', requireHuman({ match: 'wipe' }), 'approval-requested'],
+      ['asked about', 'as it is written', requireHuman({ match: 'wipe' }), 'approval-requested'],
+    ] as const)('is not shown to it to be run where it is %s: %s', async (_, how, gate, state) => {
+      const { types, part, calls } = await shownTo([gate], {}, how === 'as it is written')
+      expect(types).not.toContain('tool-input-available')
+      expect(types.filter((type) => type === 'tool-input-start')).toHaveLength(1)
+      expect(part).toMatchObject({ state, input: { id: 1 }, toolCallId: 'wipe' })
+      expect(calls).toMatchObject([{ toolName: 'wipe', input: { id: 1 } }])
+    })
+
+    it.each([
+      ['nobody refuses it', {}, 'input-available'],
+      ["the SDK's own approval does", { toolApproval: () => 'denied' }, 'output-denied'],
+    ] as const)('is shown to it as without us where %s', async (_, more, state) => {
+      const allows: Gate = { id: 'yes', point: 'beforeToolCall', decide: () => proceed() }
+      const { types, part } = await shownTo([allows], more)
+      const bare = ai.streamText({ model: callsAll('wipe'), tools: { wipe }, prompt: 'go', ...more })
+      const chunks = await allOf(bare.toUIMessageStream())
+      expect(types).toEqual(chunks.map(({ type }) => type))
+      expect(part).toMatchObject({ state })
     })
 
     it('is told as its failure, where it says that it failed', async () => {

@@ -24,6 +24,7 @@ import {
   type SdkTools,
   type ToolOptions,
 } from './sdk.ts'
+import { tellKeptBack } from './shown-calls.ts'
 import { isSearch, searchingTool } from './tool-search.ts'
 
 /** Whose tool is at work. */
@@ -126,18 +127,30 @@ export class ObservedTools {
   #approveAny(own: ApproveAny): ApproveAny {
     return async (asked) => {
       const { toolName, input, toolCallId, providerExecuted } = asked.toolCall
-      const status = (await own(asked)) as ApprovalStatus
+      const status = own(asked) as Promise<ApprovalStatus>
       const tool = Object.hasOwn(this.#originals, toolName) ? this.#originals[toolName] : undefined
       if (tool === undefined || providerExecuted === true) return status
-      return this.#approve(toolName, tool, input, toolCallId, status)
+      return this.#asked(toolName, tool, input, toolCallId, Promise.resolve(status))
     }
   }
 
   #approveOne(name: string, tool: SdkTool, own: unknown) {
-    return async (input: unknown, options: ApprovalOptions) => {
-      const status = await ownStatus(tool, own, input, options)
-      return this.#approve(name, tool, input, options.toolCallId, status)
-    }
+    return (input: unknown, options: ApprovalOptions) =>
+      this.#asked(name, tool, input, options.toolCallId, ownStatus(tool, own, input, options))
+  }
+
+  /** @param own what the user's own approval says: what that refuses is shown as without us. */
+  #asked(
+    name: string,
+    tool: SdkTool,
+    input: unknown,
+    toolCallId: string,
+    own: Promise<ApprovalStatus>,
+  ): Promise<ApprovalStatus> {
+    const status = own.then((said) => this.#approve(name, tool, input, toolCallId, said))
+    const kept = isRemote(tool) && Promise.all([own, status]).then(([said, ours]) => said !== ours)
+    tellKeptBack(input, kept)
+    return status
   }
 
   /** @param own what the user's own approval says. */
@@ -235,7 +248,7 @@ export class ObservedTools {
     if (decision.state === 'denied' || decision.state === 'rejected') {
       return { type: 'denied', reason: decision.toToolMessage().content }
     }
-    const remote = tool.execute === undefined && localCallerOf(tool) === undefined
+    const remote = isRemote(tool)
     if (remote && decision.state === 'run') {
       // The client runs it, and its result comes with the messages of another call.
       this.#run.waitingFor ??= 'client'
@@ -353,6 +366,11 @@ function asItIs(output: unknown): object {
 
 function textOf(value: unknown): string {
   return typeof value === 'string' ? value : (JSON.stringify(value) ?? '')
+}
+
+/** Whether the client runs it. */
+function isRemote(tool: SdkTool): boolean {
+  return tool.execute === undefined && localCallerOf(tool) === undefined
 }
 
 /** A JSON Schema or a Standard Schema, out of what the SDK takes as a schema. */

@@ -1,5 +1,6 @@
 import { type ObservedRun, whenAborted } from '../sdk-run/observed-run.ts'
 import { rememberRun } from '../sdk-run/parked-run.ts'
+import { ShownCalls } from './shown-calls.ts'
 
 /** Where the SDK's result takes the stream from for each of its readers, whichever way they read. */
 interface StreamResult {
@@ -53,6 +54,7 @@ class Readers {
     const reader = stream.getReader()
     this.#reading++
     let reading = true
+    const shown = new ShownCalls(() => reader.read())
     const left = () => {
       if (reading) this.#reading--
       reading = false
@@ -61,7 +63,7 @@ class Readers {
       {
         pull: async (controller) => {
           try {
-            const { done, value } = await reader.read()
+            const { done, value } = await shown.read()
             if (!done) return controller.enqueue(value)
             // A read that waits when the stream is left is answered, too: that is not its end.
             if (!reading) return
