@@ -13,6 +13,7 @@ import { startOperation } from '../safe/operation.ts'
 import type { RunHost } from '../sdk-run/observed-run.ts'
 import { wrongTarget } from '../wrong-target.ts'
 import { ADAPTER, UNREACHED } from './capabilities.ts'
+import { seeInnerCalls } from './inner-calls.ts'
 import { type MastraHost, MastraRun } from './mastra-run.ts'
 import { patches } from './patches.ts'
 import { generated, streamed } from './run.ts'
@@ -164,7 +165,10 @@ function observePrototype(prototype: MastraAgent): void {
     const tools = await convertTools.apply(this, args)
     if (run === undefined) return tools
     // They stand before those of the agent itself.
-    for (const toolset of Object.values(args[0]?.toolsets ?? {})) noteServers(run, toolset)
+    for (const toolset of Object.values(args[0]?.toolsets ?? {})) {
+      noteServers(run, toolset)
+      seeInnerCalls(toolset)
+    }
     await run.noted(async () => refuseBackground(this, tools))
     return observeTools(run, tools)
   })
@@ -174,7 +178,10 @@ function observePrototype(prototype: MastraAgent): void {
       const run = MastraRun.current
       if (run !== undefined)
         Promise.resolve(tools).then(
-          (given) => noteServers(run, given),
+          (given) => {
+            noteServers(run, given)
+            seeInnerCalls(given)
+          },
           () => {},
         )
       return tools

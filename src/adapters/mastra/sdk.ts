@@ -69,6 +69,8 @@ export type MastraTools = Readonly<Record<string, MastraTool>>
 
 /** A tool as the loop runs it. */
 export interface MastraTool {
+  /** That of the tool that the agent was given. */
+  readonly id?: unknown
   readonly type?: string
   readonly description?: unknown
   readonly parameters?: unknown

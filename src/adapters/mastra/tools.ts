@@ -6,6 +6,7 @@ import { isError } from '../../internal/realms.ts'
 import { asName } from '../../wire/reading.ts'
 import type { SafeToolCall } from '../safe/tool-call.ts'
 import { refuseInDurableRun } from '../sdk-run/durable-limits.ts'
+import { whileAtWork } from './inner-calls.ts'
 import { takenBy } from './input-schema.ts'
 import { MastraRun } from './mastra-run.ts'
 import type { MastraAgent, MastraBackground, MastraTool, MastraToolOptions, MastraTools } from './sdk.ts'
@@ -162,7 +163,8 @@ class Call {
     }
     const outcome = await call.run(async (args) => {
       try {
-        const value = await this.#execute(args, { ...options, ...(options.suspend && { suspend }) })
+        const asked = { ...options, ...(options.suspend && { suspend }) }
+        const value = await whileAtWork(this.#tool, () => this.#execute(args, asked))
         given = { value }
       } catch (error) {
         thrown = { error }

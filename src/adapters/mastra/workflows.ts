@@ -3,7 +3,7 @@ import { isLocked } from '../replace.ts'
 import { currentCalls } from '../safe/calls.ts'
 import { unseenTool, warnOfUnseen } from '../unseen.ts'
 import { warnOnce } from '../warn-once.ts'
-import { MastraRun } from './mastra-run.ts'
+import { observeExecute } from './inner-calls.ts'
 import { patches } from './patches.ts'
 import type { MastraWorkflow, MastraWorkflowTool } from './sdk.ts'
 import { type Around, type Step, stepsOf } from './steps.ts'
@@ -47,40 +47,8 @@ function leaveUnseen(name: string): void {
 }
 
 function observeTool(tool: MastraWorkflowTool): void {
-  const { execute } = tool
-  if (typeof execute !== 'function' || patches.has(tool)) return
-  if (isLocked(tool, 'execute')) {
-    currentCalls()?.assertInReach([unseenTool(tool.id, 'local')])
-    warnOfUnseen(`the tool "${tool.id}" of a workflow`)
-    return
-  }
-  patches.replace(tool, 'execute', (input, context, ...more: unknown[]) => {
-    const body = (args: unknown) => execute.call(tool, args, context, ...(more as []))
-    const calls =
-      context?.workflow === undefined || MastraRun.current === undefined ? undefined : currentCalls()
-    if (calls === undefined) return body(input)
-    return made(tool, calls, input, body)
-  })
-}
-
-async function made(
-  { id, description }: MastraWorkflowTool,
-  calls: NonNullable<ReturnType<typeof currentCalls>>,
-  args: unknown,
-  body: (args: unknown) => unknown,
-): Promise<unknown> {
-  const outcome = await calls.toolCall<unknown, unknown>(
-    {
-      apiName: id,
-      args,
-      outlastsAbort: true,
-      // Its workflow would be over before anybody has answered.
-      parkable: false,
-      ...(typeof description === 'string' && { description }),
-    },
-    body,
-  )
-  if ('result' in outcome) return outcome.result
-  // A step that may not be made ends its workflow, and says why.
-  throw outcome.state === 'errored' ? outcome.error : new Error(outcome.toToolMessage().content)
+  if (typeof tool.execute !== 'function' || patches.has(tool)) return
+  if (!isLocked(tool, 'execute')) return observeExecute(tool)
+  currentCalls()?.assertInReach([unseenTool(tool.id, 'local')])
+  warnOfUnseen(`the tool "${tool.id}" of a workflow`)
 }

@@ -1,0 +1,70 @@
+import { AsyncLocalStorage } from 'node:async_hooks'
+import { asName } from '../../wire/reading.ts'
+import { isLocked } from '../replace.ts'
+import { currentCalls, type SafeCalls } from '../safe/calls.ts'
+import { MastraRun } from './mastra-run.ts'
+import { patches } from './patches.ts'
+import type { MastraTools, MastraWorkflowTool } from './sdk.ts'
+
+/** The id of the tool that is at work. */
+const atWork = new AsyncLocalStorage<{ readonly id: string | undefined }>()
+
+export function whileAtWork<T>(tool: { readonly id?: unknown }, fn: () => T): T {
+  return atWork.run({ id: asName(tool.id) }, fn)
+}
+
+/** What the model calls the tools of agents. */
+const names = new WeakMap<object, string>()
+
+/**
+ * A tool whose code runs others of the agent by itself (`other.execute()`) comes by no place of the loop: these calls are
+ * seen at the tools that the agent was given. They are left as they are where no tool is at work.
+ */
+export function seeInnerCalls(tools: MastraTools | undefined): void {
+  for (const [name, tool] of Object.entries(tools ?? {})) {
+    const own = tool as unknown as MastraWorkflowTool
+    // What has none is made for each run.
+    if (asName(own?.id) === undefined) continue
+    names.set(own, name)
+    if (!isLocked(own, 'execute')) observeExecute(own)
+  }
+}
+
+/** Makes what is run of the tool past the loop a call of the run in which it is: of a step of a workflow, of another tool. */
+export function observeExecute(tool: MastraWorkflowTool): void {
+  const { execute } = tool
+  if (typeof execute !== 'function' || patches.has(tool)) return
+  patches.replace(tool, 'execute', (input, context, ...more: unknown[]) => {
+    const body = (args: unknown) => execute.call(tool, args, context, ...(more as []))
+    const isStep = context?.workflow !== undefined && MastraRun.current !== undefined
+    const outer = atWork.getStore()
+    const isInner = outer !== undefined && outer.id !== tool.id
+    const calls = isStep || isInner ? currentCalls() : undefined
+    if (calls === undefined) return body(input)
+    return made(tool, isStep ? tool.id : (names.get(tool) ?? tool.id), calls, input, body)
+  })
+}
+
+async function made(
+  tool: MastraWorkflowTool,
+  apiName: string,
+  calls: SafeCalls,
+  args: unknown,
+  body: (args: unknown) => unknown,
+): Promise<unknown> {
+  const { description } = tool
+  const outcome = await calls.toolCall<unknown, unknown>(
+    {
+      apiName,
+      args,
+      outlastsAbort: true,
+      // Its workflow, or the tool that runs it, would be over before anybody has answered.
+      parkable: false,
+      ...(typeof description === 'string' && { description }),
+    },
+    (given) => whileAtWork(tool, () => body(given)),
+  )
+  if ('result' in outcome) return outcome.result
+  // A step that may not be made ends its workflow, and says why.
+  throw outcome.state === 'errored' ? outcome.error : new Error(outcome.toToolMessage().content)
+}
