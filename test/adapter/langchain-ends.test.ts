@@ -209,7 +209,14 @@ describe('with callbacks beside the middleware', () => {
     const config = { configurable: { thread_id: 'one' }, callbacks }
     await agent.invoke(hi, config)
     await dispatcher.drain()
-    expect(typesOf(events)).toEqual(['onStart', 'beforeStep', 'beforeLlmCall', 'afterLlmCall'])
+    expect(typesOf(events)).toEqual([
+      'onStart',
+      'beforeStep',
+      'beforeLlmCall',
+      'afterLlmCall',
+      'beforeHumanIntervention',
+    ])
+    expect(dispatcher.stats().operations).toBe(0)
     const resumed = await agent.invoke(new Command({ resume: { decisions: [{ type: 'approve' }] } }), config)
     expect(resumed.messages.at(-1)?.text).toBe('done')
     await dispatcher.drain()

@@ -155,9 +155,15 @@ it('an agent in a graph goes on as one run once a human has answered', async () 
     .compile({ checkpointer: new MemorySaver() })
   const config = { configurable: { thread_id: 'one' } }
   await graph.invoke({ messages: [new HumanMessage('a')] }, config)
+  expect(dispatcher.stats().operations).toBe(0)
   expect((await graph.invoke(approve as never, config)).messages.at(-1)?.text).toBe('done with a')
   await dispatcher.drain()
-  expect(tree.lines()).toEqual(['invoke_agent worker', ...TURNS])
+  const [asks, chat, ...goesOn] = TURNS
+  const own = ['invoke_agent worker', asks]
+  expect(tree.lines()).toEqual([...own, chat, '    human', ...own, '    human', ...goesOn])
+  expect(
+    new Set(tree.roots.map(({ activity }) => 'operationId' in activity && activity.operationId)).size,
+  ).toBe(1)
 })
 
 const pay = tool(() => `paid: ${interrupt('Really?')}`, {

@@ -1,29 +1,23 @@
 import { AsyncLocalStorage } from 'node:async_hooks'
 import type { ParkedOperation } from '../../dispatcher/index.ts'
 import { currentPlace } from '../../dispatcher/run/current.ts'
-import { sameJson } from '../../wire/rewrite.ts'
+import type { PendingTool } from '../../hooks/index.ts'
 import type { SafeCalls } from '../safe/calls.ts'
 import { ObservedRun, type RunHost, type SaidOfRun, whenAborted } from '../sdk-run/observed-run.ts'
 import { whenGone } from '../when-gone.ts'
 import type { LcModelRequest, LcRuntime, LcState, LcToolCall } from './lang-chain.ts'
 import { messageIn } from './messages.ts'
+import { tellAnswered, tellAsked } from './own-questions.ts'
 import type { Ended, How, ToldAgent } from './told-graphs.ts'
-
-/** What an interrupt of ours says, and what the graph may be resumed with as it is. */
-export interface AskedHuman {
-  readonly hookspan: 'approval'
-  readonly requestId?: string
-  readonly apiName: string
-  readonly args: unknown
-  /** What continues the run. */
-  readonly parked: ParkedOperation
-}
 
 /** Calls begin together: what has not begun by then runs after these, one at a time. */
 const TOGETHER_MS = 200
 
 /** Runs of agents that the code of a tool call has begun, by where that code is. */
 const begunIn = new WeakMap<object, Set<AgentRun>>()
+
+/** What somebody else than us asks in a run that is parked. */
+const askedIn = new WeakMap<ParkedOperation, readonly PendingTool[]>()
 
 const atWork = new AsyncLocalStorage<string>()
 
@@ -71,6 +65,10 @@ export class AgentRun implements ToldAgent {
   #isLeft = false
   /** Calls of the last reply that LangChain answers itself, to ask the model again. */
   #askedAgain = new Set<unknown>()
+  /** The calls of the last reply. */
+  #asks: readonly LcToolCall[] = []
+  #answers: Promise<void> | undefined
+  #stopping: Promise<void> | undefined
   /** Ids of the messages of the last request, by which a summary of them is noticed. */
   seen: readonly (string | undefined)[] = []
 
@@ -109,11 +107,35 @@ export class AgentRun implements ToldAgent {
     if (how === 'failed') await run.fail(error)
     else if (how === 'done') return run.end(content)
     else if (how !== 'waits') await run.interrupt(how === 'left')
-    else if (run.isCalled) {
-      run.waitingFor = 'human'
-      await run.end()
-    }
+    else await this.stopped()
     return undefined
+  }
+
+  /** Somebody else than a tool of it asks a human, which has stopped the graph. Calls that are at work are waited for. */
+  stopped(questions: readonly unknown[] = []): Promise<void> {
+    this.#stopping ??= this.#stop(questions)
+    return this.#stopping
+  }
+
+  async #stop(questions: readonly unknown[]): Promise<void> {
+    const { run } = this
+    if (this.#ending !== undefined || run.isPart) return
+    const isFirst = run.waitingFor === undefined
+    this.waits(false)
+    if (this.#atWork > 0) return
+    clearTimeout(this.#idle)
+    const asked = isFirst ? await tellAsked(run, questions, this.#asks) : []
+    await this.#park()
+    const parked = await run.parked
+    if (parked !== undefined && asked.length > 0) askedIn.set(parked, asked)
+  }
+
+  /** Where it was parked by `stopped`, what was answered is told before anything else is. */
+  goesOn(state: LcState): Promise<void> {
+    const { resumed } = this.run
+    const asked = resumed && askedIn.get(resumed)
+    this.#answers ??= asked === undefined ? Promise.resolve() : tellAnswered(this.run, asked, state)
+    return this.#answers
   }
 
   async beginStep(): Promise<void> {
@@ -129,6 +151,7 @@ export class AgentRun implements ToldAgent {
   answered({ tools = [] }: LcModelRequest, reply: unknown): void {
     const known = new Set(tools.map(({ name }) => name))
     const { tool_calls = [] } = messageIn(reply)
+    this.#asks = tool_calls
     this.#askedAgain = new Set(tool_calls.filter(({ name }) => !known.has(name)).map(({ id }) => id))
   }
 
@@ -166,12 +189,14 @@ export class AgentRun implements ToldAgent {
   endedTool(): void {
     this.#atWork--
     if ((this.run.waitingFor === undefined && !this.#handsOver) || this.#atWork > 0) return
-    const park = () => {
-      this.#ending = this.run.end()
-      this.#ending.then(() => this.#parking.resolve(), this.#parking.reject)
-    }
-    if ((this.#left ?? 0) <= 0) park()
-    else this.#idle = setTimeout(park, TOGETHER_MS)
+    if ((this.#left ?? 0) <= 0) void this.#park()
+    else this.#idle = setTimeout(() => void this.#park(), TOGETHER_MS)
+  }
+
+  #park(): Promise<unknown> {
+    this.#ending = this.run.end()
+    this.#ending.then(() => this.#parking.resolve(), this.#parking.reject)
+    return this.#parking.promise
   }
 
   /** Gives what a gate says against its result, once the calls beside have ended: LangGraph waits for them, too. */
@@ -202,62 +227,4 @@ export function signalOf({ signal, configurable }: LcRuntime): AbortSignal | und
   const signals = configurable?.__pregel_abort_signals as { externalAbortSignal?: unknown } | undefined
   const external = signals?.externalAbortSignal ?? signal
   return external instanceof AbortSignal ? external : undefined
-}
-
-interface Scratchpad {
-  readonly resume?: readonly unknown[]
-  readonly nullResume?: unknown
-}
-
-function answers({ configurable }: LcRuntime): readonly unknown[] {
-  const { resume = [], nullResume } = (configurable?.__pregel_scratchpad ?? {}) as Scratchpad
-  return nullResume === undefined ? resume : [...resume, nullResume]
-}
-
-/** How many questions of this node have been answered. */
-export function answersIn(runtime: LcRuntime): number {
-  return answers(runtime).length
-}
-
-/**
- * The run that the graph was resumed with: of the question of ours that was answered as it is, and the last one where it was
- * asked again. The node of a call beside it may begin first: its question has been answered with something else.
- */
-export function resumedWith(runtime: LcRuntime, state: LcState): ParkedOperation | undefined {
-  const { __pregel_resume_map: beside = {} } = runtime.configurable ?? {}
-  const all = Object.values(beside as object).filter((answer) => isOurs(answer) && isOf(state, answer.parked))
-  return [...all, ...answers(runtime)].findLast(isOurs)?.parked
-}
-
-function isOurs(answer: unknown): answer is AskedHuman {
-  return (answer as Partial<AskedHuman> | null | undefined)?.hookspan === 'approval'
-}
-
-/** Whether it waits in the step that the agent is in. */
-function isOf(state: LcState, { waiting = [] }: ParkedOperation): boolean {
-  const calls = callsIn(state)
-  return waiting.some(({ toolCallId }) => calls.some(({ id }) => id === toolCallId))
-}
-
-/** The same, and nobody has edited the calls: a call that has begun goes on with the arguments that were decided on. */
-export function goesOnWith(state: LcState, { openStep }: ParkedOperation): boolean {
-  const asked = openStep?.last?.toolCalls?.map(({ toolCallId, args }) => [toolCallId, args])
-  return sameJson(
-    asked,
-    callsIn(state).map(({ id, args }) => [id, args]),
-  )
-}
-
-/** Nobody has gone on with it elsewhere, where it may have ended long since: its calls have no results. */
-export function stillWaits(state: LcState, { openStep }: ParkedOperation): boolean {
-  const { messages = [] } = state
-  const calls = callsIn(state).map(({ id }) => id)
-  const asked = openStep?.last?.toolCalls?.map(({ toolCallId }) => toolCallId) ?? []
-  const last = messages.findLastIndex(({ tool_calls = [] }) => tool_calls.length > 0)
-  const answered = messages.slice(last + 1).map(({ tool_call_id }) => tool_call_id)
-  return asked.some((id) => calls.includes(id) && !answered.includes(id))
-}
-
-function callsIn({ messages = [] }: LcState): readonly LcToolCall[] {
-  return messages.findLast(({ tool_calls = [] }) => tool_calls.length > 0)?.tool_calls ?? []
 }

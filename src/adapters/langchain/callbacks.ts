@@ -13,6 +13,9 @@ export interface HookspanCallbacksOptions {
   agentName?: string
 }
 
+/** By this LangGraph knows who is to be told of interrupts, and where else it would have to be imported. */
+const GRAPH_HANDLER = Symbol.for('langgraph.graph_callback_handler')
+
 type Handle = (...told: never[]) => Promise<void>
 
 /** A handler as LangChain takes it among `callbacks`. */
@@ -30,6 +33,7 @@ export interface HookspanCallbacks {
   readonly handleToolStart: Handle
   readonly handleToolEnd: Handle
   readonly handleToolError: Handle
+  readonly handleInterrupt: Handle
 }
 
 const MEANT = new Set(['NOT_CAPABLE', 'RUN_DENIED'])
@@ -61,7 +65,7 @@ export function hookspanCallbacks(options: HookspanCallbacksOptions): HookspanCa
         console.warn(`hookspan: a run of LangChain could not be told: ${errorMessage(error)}`)
       }
     }
-  return {
+  const handlers = {
     name: 'hookspan',
     awaitHandlers: true,
     raiseError: true,
@@ -75,5 +79,8 @@ export function hookspanCallbacks(options: HookspanCallbacksOptions): HookspanCa
     handleToolStart: quiet(told.toolStart),
     handleToolEnd: quiet(told.toolEnd),
     handleToolError: quiet(told.toolError),
+    handleInterrupt: quiet(told.interrupted),
+    [GRAPH_HANDLER]: true,
   }
+  return handlers
 }

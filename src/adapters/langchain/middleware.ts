@@ -7,12 +7,14 @@ import { a, type Fields } from '../../internal/expect.ts'
 import { defined } from '../../internal/objects.ts'
 import { warnOfVersion } from '../peer-range.ts'
 import { runWith, takeRunInit } from '../sdk-run/run-with.ts'
-import { AgentRun, goesOnWith, resumedWith, signalOf, stillWaits } from './agent-run.ts'
+import { AgentRun, signalOf } from './agent-run.ts'
 import { LANGCHAIN_CAPABILITIES } from './capabilities.ts'
 import { outsideOfGraph } from './graph-place.ts'
 import type { LcHandler, LcModelRequest, LcRuntime, LcState, LcToolRequest } from './lang-chain.ts'
 import { plainMessages, textOf } from './messages.ts'
 import { callModel } from './model-call.ts'
+import { goesOnWith, resumedWith, stillWaits } from './resumed.ts'
+import { whenStopped } from './stopped-graphs.ts'
 import { interrupt, keep, MAX_THREADS, OURS, toldGraph } from './told-graphs.ts'
 import { callTool } from './tool-call.ts'
 
@@ -133,7 +135,8 @@ class Runs {
       this.#threads.delete(thread)
       if (parked !== undefined) keep(this.#parked, thread, parked)
     }
-    outsideOfGraph(() => run.run.parked.then(forget, () => forget()))
+    const unheard = whenStopped(runtime, graphOf(runtime), run)
+    outsideOfGraph(() => run.run.parked.then(forget, () => forget()).finally(unheard))
     return run
   }
 

@@ -43,6 +43,7 @@ export async function callModel(
         .map((tool) => ({ name: tool.name ?? tool.type ?? 'unnamed', ranBy: 'provider' })),
     )
     seeInnerCalls(request.tools ?? [])
+    await agent.goesOn(request.state)
     await agent.beginStep()
     await tellSummary(agent, request.messages)
     const calls = await run.calls()

@@ -72,6 +72,12 @@ export class ToldRuns {
     if (isRecord(metadata)) whenGone(metadata, over)
   }
 
+  /** Told by what graph it is, of breakpoints (`interruptBefore`) too, which no node throws. */
+  readonly interrupted = ({ runId = '' }: { runId?: string } = {}): void => {
+    const root = this.#going.roots.get(runId)
+    if (root !== undefined) root.waits = true
+  }
+
   readonly chainEnd = (output: unknown, runId: string): Promise<void> => {
     const messages = asObject(output)?.messages
     const last: unknown = Array.isArray(messages) ? messages.at(-1) : undefined

@@ -4,7 +4,7 @@ import type { ToolCallDecision, ToolOutcome } from '../../dispatcher/index.ts'
 import { toContent } from '../../internal/json.ts'
 import { defined, isRecord } from '../../internal/objects.ts'
 import type { SafeToolCall } from '../safe/tool-call.ts'
-import { type AgentRun, type AskedHuman, answersIn, withinTool } from './agent-run.ts'
+import { type AgentRun, withinTool } from './agent-run.ts'
 import {
   isBubbleUp,
   isInterrupt,
@@ -16,6 +16,7 @@ import {
   type LcToolRequest,
   loadMessages,
 } from './lang-chain.ts'
+import { type AskedHuman, answersIn } from './resumed.ts'
 
 type Call = SafeToolCall<unknown, unknown>
 
@@ -64,7 +65,8 @@ export async function callTool(
   }
 }
 
-async function openCall(agent: AgentRun, { toolCall, tool }: LcToolRequest): Promise<Call> {
+async function openCall(agent: AgentRun, { toolCall, tool, state }: LcToolRequest): Promise<Call> {
+  await agent.goesOn(state)
   const calls = await agent.run.calls()
   const { id, name, args } = toolCall
   const { description, schema } = tool ?? {}

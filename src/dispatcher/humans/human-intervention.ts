@@ -4,7 +4,7 @@ import { errorMessage, errorType } from '../../internal/errors.ts'
 import { a, assertFields, type Fields, required } from '../../internal/expect.ts'
 import type { HumanEnd } from '../plugins/instrument.ts'
 import { Bracket, type Place } from '../run/bracket.ts'
-import type { OperationCore } from '../run/operation-core.ts'
+import type { CallSite, OperationCore } from '../run/operation-core.ts'
 
 /** What a human is asked. */
 export interface HumanInterventionInit {
@@ -52,7 +52,7 @@ const ANSWER: Fields<HumanAnswer> = {
 }
 
 /** A human is asked: told when it begins, and once more when it is over. */
-export class HumanIntervention extends Bracket<HumanEnd> {
+export class HumanIntervention extends Bracket<HumanEnd, Place & Pick<CallSite, 'noteWaiting'>> {
   readonly #toolCallIds: readonly string[]
   /** What tells it from other questions. */
   readonly #request: { requestId: string } | { callKey: string }
@@ -92,6 +92,7 @@ export class HumanIntervention extends Bracket<HumanEnd> {
 
   /** The answer will come to another process, in which the run goes on. */
   park(): void {
+    this.site.noteWaiting?.()
     if (this.claim()) this.close({ kind: 'human', waitingFor: 'human' })
   }
 
