@@ -15,7 +15,7 @@ const SUBJECTS = {
   'Observers change nothing': 10,
   'Streams under a gate': 9,
   'The viewer under fire': 9,
-  Values: 7,
+  Values: 8,
   'Compaction and sub-agents': 8,
 }
 

@@ -67,6 +67,38 @@ describe('installedPrices', () => {
     expect(price?.({ provider, model, usage })).toBe(costUsd)
   })
 
+  it.each([
+    // By the table, by its price of the input, and by that of a long prompt.
+    ['anthropic', 'claude-opus-4-5', 10_000, 0.01 * 5 + 0.02 * 6.25 + 0.07 * 10],
+    ['aws.bedrock', 'global.anthropic.claude-opus-4-5-v1:0', 10_000, 0.01 * 5 + 0.02 * 6.25 + 0.07 * 10],
+    ['gcp.vertex_ai', 'claude-sonnet-4-5', 10_000, 0.01 * 3 + 0.02 * 3.75 + 0.07 * 6],
+    ['gcp.vertex_ai', 'claude-sonnet-4-5', 300_000, (0.01 * 6 + 0.02 * 7.5 + 0.07 * 12) * 30],
+  ])(
+    'prices what is kept in a cache for an hour at twice the input: %s %s',
+    (provider, model, inputTokens, cents) => {
+      const price = installedPrices()
+      const usage = {
+        inputTokens,
+        outputTokens: 0,
+        cacheCreationInputTokens: inputTokens * 0.9,
+        cacheCreation1hInputTokens: inputTokens * 0.7,
+      }
+      for (const _time of [1, 2]) expect(price?.({ provider, model, usage })).toBeCloseTo(cents / 10, 12)
+    },
+  )
+
+  it('gives no price for more that is kept for an hour than was written', () => {
+    const price = installedPrices()
+    const usage = {
+      inputTokens: 9,
+      outputTokens: 1,
+      cacheCreationInputTokens: 3,
+      cacheCreation1hInputTokens: 4,
+    }
+    for (const _time of [1, 2])
+      expect(price?.({ provider: 'anthropic', model: 'claude-opus-4-5', usage })).toBeUndefined()
+  })
+
   it('gives no price for more cached tokens than tokens, also of a model it has priced before', () => {
     const price = installedPrices()
     const usage = { inputTokens: 10, outputTokens: 1, cachedInputTokens: 11 }

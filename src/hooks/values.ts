@@ -37,6 +37,8 @@ export interface TokenUsage {
   readonly cachedInputTokens?: number
   /** Part of the input that the provider wrote to its cache. */
   readonly cacheCreationInputTokens?: number
+  /** Part of what was written there: what is kept for an hour, which costs more than five minutes. */
+  readonly cacheCreation1hInputTokens?: number
   readonly reasoningTokens?: number
 }
 

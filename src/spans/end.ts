@@ -199,10 +199,12 @@ function llmEnd(
 }
 
 function usageAttributes(attributes: Attributes, usage: NonNullable<LlmEnd['usage']>): void {
-  const { inputTokens, outputTokens, cachedInputTokens, reasoningTokens } = usage
+  const { inputTokens, outputTokens, cachedInputTokens, cacheCreation1hInputTokens, reasoningTokens } = usage
   if (inputTokens !== undefined) attributes[GEN_AI.usageInputTokens] = inputTokens
   if (outputTokens !== undefined) attributes[GEN_AI.usageOutputTokens] = outputTokens
   if (cachedInputTokens !== undefined) attributes[GEN_AI.usageCacheReadInputTokens] = cachedInputTokens
+  if (cacheCreation1hInputTokens !== undefined)
+    attributes[HOOKSPAN.usageCacheCreation1hInputTokens] = cacheCreation1hInputTokens
   if (reasoningTokens !== undefined) attributes[GEN_AI.usageReasoningOutputTokens] = reasoningTokens
 }
 

@@ -69,6 +69,7 @@ export const HOOKSPAN = {
   toolCalls: 'hookspan.operation.tool_calls',
   totalInputTokens: 'hookspan.operation.input_tokens',
   totalOutputTokens: 'hookspan.operation.output_tokens',
+  usageCacheCreation1hInputTokens: 'hookspan.usage.cache_creation_1h.input_tokens',
   costUsd: 'hookspan.cost_usd',
   totalCostUsd: 'hookspan.operation.cost_usd',
   agentId: 'hookspan.agent.id',

@@ -39,6 +39,7 @@ const USAGE: UsageNames = [
   ['outputTokens', 'output_tokens'],
   ['cachedInputTokens', 'cache_read_input_tokens'],
   ['cacheCreationInputTokens', 'cache_creation_input_tokens'],
+  ['cacheCreation1hInputTokens', 'cache_creation', 'ephemeral_1h_input_tokens'],
   ['reasoningTokens', 'output_tokens_details', 'thinking_tokens'],
 ]
 const OWNER = 'anthropic'

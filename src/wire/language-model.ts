@@ -25,6 +25,7 @@ import {
   asObjects,
   asText,
   joined,
+  keptForAnHour,
   type LlmReading,
   type Loose,
   parseArguments,
@@ -177,7 +178,8 @@ function usageOf({ usage, providerMetadata, response }: Loose): TokenUsage | und
   // `@ai-sdk/openai-compatible` leaves it out.
   const written = asCount(asObject(asObject(raw)?.prompt_tokens_details)?.cache_write_tokens)
   const { cacheCreationInputTokens = written } = counted
-  const whole = { ...counted, ...defined({ cacheCreationInputTokens }) }
+  const cacheCreation1hInputTokens = keptForAnHour(raw)
+  const whole = { ...counted, ...defined({ cacheCreationInputTokens, cacheCreation1hInputTokens }) }
   return withThoughts(whole, asObject(raw)?.total_tokens, asName(asObject(response)?.modelId))
 }
 
@@ -255,10 +257,19 @@ function write({ response, usage }: LlmReading, request: LlmRequest): Loose {
   return {
     content: writeParts(response),
     finishReason: { unified, raw },
-    usage: { inputTokens: {}, outputTokens: {}, ...(usage && writeUsage(usage, USAGE)) },
+    usage: {
+      inputTokens: {},
+      outputTokens: {},
+      ...(usage && { ...writeUsage(usage, USAGE), ...keptRaw(usage) }),
+    },
     response: { id, ...defined({ modelId: model }) },
     warnings: [],
   }
+}
+
+/** It has no place among the counts of the SDK, which leaves it to the provider's own. */
+function keptRaw({ cacheCreation1hInputTokens: kept }: TokenUsage): Loose {
+  return kept === undefined ? {} : { raw: { cache_creation: { ephemeral_1h_input_tokens: kept } } }
 }
 
 function writeParts(response: LlmResponse): Loose[] {

@@ -9,6 +9,7 @@ import { defined } from '../internal/objects.ts'
 import { requirePeer } from '../internal/require-peer.ts'
 
 type GenaiPrices = typeof import('@pydantic/genai-prices')
+type ModelPrice = Priced['model_price']
 type Priced = NonNullable<ReturnType<GenaiPrices['calcPrice']>>
 
 /** Where the price library calls a provider by another name than OpenTelemetry does. */
@@ -70,6 +71,7 @@ function pricesOf({ calcPrice }: GenaiPrices): InstalledPrices {
       ...defined({
         cache_read_tokens: usage.cachedInputTokens,
         cache_write_tokens: usage.cacheCreationInputTokens,
+        cache_write_1h_tokens: usage.cacheCreation1hInputTokens,
       }),
     }
     const [, vendor = provider, name = model] = (provider === 'gateway' && OF_GATEWAY.exec(model)) || []
@@ -82,7 +84,7 @@ function pricesOf({ calcPrice }: GenaiPrices): InstalledPrices {
       })
       const found = price && flatPrices(price)
       if (found && (flat !== undefined || known.size < MOST_KNOWN)) known.set(key, found)
-      return price?.total_price
+      return price ? price.total_price + untoldHour(price.model_price, usage) : undefined
     } catch {
       // Counts that cannot be right, such as more cached tokens than tokens: no price rather than a wrong one.
       return undefined
@@ -105,6 +107,7 @@ interface FlatPrices {
   readonly input: number
   readonly cachedInput: number
   readonly cacheCreation: number
+  readonly cacheCreation1h: number
   readonly output: number
   /** On the monotonic clock. */
   readonly until: number
@@ -123,22 +126,43 @@ function flatPrices({ model, model_price: prices }: Priced): FlatPrices | undefi
   if (Object.keys(prices).some((unit) => unit.startsWith('requests'))) return undefined
   const numbers = { input, cachedInput, cacheCreation, output }
   if (Object.values(numbers).some((price) => typeof price !== 'number')) return undefined
-  return { ...(numbers as Omit<FlatPrices, 'until'>), until: performance.now() + KNOWN_FOR_MS }
+  const { cache_write_1h_mtok: cacheCreation1h = HOUR * (input as number) } = prices
+  if (typeof cacheCreation1h !== 'number') return undefined
+  const flat = { ...(numbers as Omit<FlatPrices, 'cacheCreation1h' | 'until'>), cacheCreation1h }
+  return { ...flat, until: performance.now() + KNOWN_FOR_MS }
+}
+
+/** What is kept for an hour costs twice the input, wherever Claude runs; the library says so of Anthropic's own API alone. */
+const HOUR = 2
+
+/** What the library, which takes the price of five minutes where it knows none of an hour, leaves out. */
+function untoldHour(prices: ModelPrice, { inputTokens, cacheCreation1hInputTokens = 0 }: TokenUsage): number {
+  if (cacheCreation1hInputTokens === 0 || prices.cache_write_1h_mtok !== undefined) return 0
+  const input = priceAt(prices.input_mtok, inputTokens)
+  const taken = priceAt(prices.cache_write_mtok ?? prices.input_mtok, inputTokens)
+  return (cacheCreation1hInputTokens * (HOUR * input - taken)) / 1e6
+}
+
+function priceAt(price: ModelPrice[string], inputTokens: number): number {
+  if (typeof price !== 'object') return price ?? 0
+  return price.tiers.findLast(({ start }) => inputTokens > start)?.price ?? price.base
 }
 
 /** Undefined for counts that cannot be right. */
-function flatCost(
-  prices: FlatPrices,
-  { inputTokens, outputTokens, cachedInputTokens = 0, cacheCreationInputTokens = 0 }: TokenUsage,
-): number | undefined {
+function flatCost(prices: FlatPrices, usage: TokenUsage): number | undefined {
+  const { inputTokens, outputTokens, cachedInputTokens = 0, cacheCreationInputTokens = 0 } = usage
+  const { cacheCreation1hInputTokens = 0 } = usage
   const fresh = inputTokens - cachedInputTokens - cacheCreationInputTokens
   if (!(fresh >= 0 && cachedInputTokens >= 0 && cacheCreationInputTokens >= 0 && outputTokens >= 0))
     return undefined
-  const { input, cachedInput, cacheCreation, output } = prices
+  if (!(cacheCreation1hInputTokens >= 0 && cacheCreation1hInputTokens <= cacheCreationInputTokens))
+    return undefined
+  const { input, cachedInput, cacheCreation, cacheCreation1h, output } = prices
   const perMillion =
     input * fresh +
     cachedInput * cachedInputTokens +
-    cacheCreation * cacheCreationInputTokens +
+    cacheCreation * (cacheCreationInputTokens - cacheCreation1hInputTokens) +
+    cacheCreation1h * cacheCreation1hInputTokens +
     output * outputTokens
   return perMillion / 1e6
 }

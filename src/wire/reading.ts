@@ -163,6 +163,17 @@ export function withThoughts(
 
 const GEMINI = /^((models|google)\/)?gemini-/
 
+/** What was written to a cache that is kept for an hour, in the words of Anthropic's API, and in those of Bedrock. */
+export function keptForAnHour(usage: unknown): number | undefined {
+  const { cache_creation: written, cacheDetails: details } = asObject(usage) ?? {}
+  const said = asCount(asObject(written)?.ephemeral_1h_input_tokens)
+  if (said !== undefined || !Array.isArray(details)) return said
+  const counts = asObjects(details).map(({ ttl, inputTokens }) =>
+    ttl === '1h' ? (asCount(inputTokens) ?? 0) : 0,
+  )
+  return counts.reduce((sum, count) => sum + count, 0)
+}
+
 /** The other way round. */
 export function writeUsage(usage: TokenUsage, names: UsageNames): Loose {
   const counts: Loose = {}

@@ -56,6 +56,36 @@ it('counts it of the models of the AI SDK, whose packages count a part of it', (
   expect(readReply(modelReply({ inputTokens: 20, outputTokens: 5 }, about)).usage).toEqual(COUNTED)
 })
 
+const KEPT = { ephemeral_5m_input_tokens: 1_000, ephemeral_1h_input_tokens: 4_000 }
+const WRITTEN = { ...turn, cache_creation_input_tokens: 5_000, cache_creation: KEPT }
+const FOR_AN_HOUR = {
+  inputTokens: 5_020,
+  outputTokens: 5,
+  cachedInputTokens: 0,
+  cacheCreationInputTokens: 5_000,
+  cacheCreation1hInputTokens: 4_000,
+}
+
+it("tells apart what is kept for an hour, by Anthropic's API and of a stream, whose end does not repeat it", () => {
+  expect(readReply(message(WRITTEN)).usage).toEqual(FOR_AN_HOUR)
+  const { cache_creation: _, ...last } = WRITTEN
+  expect(streamed(WRITTEN, last)).toEqual(FOR_AN_HOUR)
+})
+
+it("tells it of the models of the AI SDK: Anthropic's, and Bedrock's", () => {
+  const counts = {
+    inputTokens: { total: 5_020, cacheRead: 0, cacheWrite: 5_000 },
+    outputTokens: { total: 5 },
+  }
+  const cacheDetails = [
+    { inputTokens: 1_000, ttl: '5m' },
+    { inputTokens: 4_000, ttl: '1h' },
+  ]
+  const bedrock = { inputTokens: 20, outputTokens: 5, cacheWriteInputTokens: 5_000, cacheDetails }
+  expect(readReply(modelReply({ ...counts, raw: WRITTEN })).usage).toEqual(FOR_AN_HOUR)
+  expect(readReply(modelReply({ ...counts, raw: bedrock })).usage).toEqual(FOR_AN_HOUR)
+})
+
 it('keeps what a stream counted first where its end says null', () => {
   const last = { input_tokens: null, cache_read_input_tokens: null, output_tokens: 9 }
   expect(streamed({ ...turn, cache_read_input_tokens: 100 }, last)).toEqual({

@@ -115,6 +115,14 @@ const SAID: readonly (readonly [string, Said, object])[] = [
     { usage: { inputTokens: 5_110, outputTokens: 43, cacheCreationInputTokens: 5_000 } },
   ],
   [
+    'Anthropic, what is kept in its cache for an hour, which a stream tells without the rest',
+    {
+      usage_metadata: { ...COUNTS, input_token_details: { cache_creation: 90 } },
+      response_metadata: { usage: { cache_creation: { ephemeral_1h_input_tokens: 80 } } },
+    },
+    { usage: { ...USAGE, cacheCreationInputTokens: 90, cacheCreation1hInputTokens: 80 } },
+  ],
+  [
     'a cost',
     { usage_metadata: COUNTS, response_metadata: { usage: { ...RAW, cost: 0.01 } } },
     { costUsd: 0.01 },

@@ -333,6 +333,22 @@ function replyOf({ reply, usage }: LlmPlan): unknown {
         output: [{ type: 'message', role: 'assistant', content: [{ type: 'output_text', text: 'hello' }] }],
         ...(usage && { usage: { input_tokens: 3, output_tokens: 2 } }),
       }
+    case 'messages':
+      return {
+        id: 'msg_1',
+        type: 'message',
+        model: 'claude-x',
+        content: [{ type: 'text', text: 'hello' }],
+        stop_reason: 'end_turn',
+        ...(usage && {
+          usage: {
+            input_tokens: 3,
+            output_tokens: 2,
+            cache_creation_input_tokens: 4,
+            cache_creation: { ephemeral_1h_input_tokens: 4 },
+          },
+        }),
+      }
     case 'provider ran':
       return {
         id: 'resp_2',

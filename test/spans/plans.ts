@@ -58,7 +58,16 @@ export interface ToolPlan {
 }
 
 const REPLIES = [
-  ...(['chat', 'responses', 'provider ran', 'odd', 'scripted', 'throw', 'scripted failure'] as const),
+  ...([
+    'chat',
+    'responses',
+    'messages',
+    'provider ran',
+    'odd',
+    'scripted',
+    'throw',
+    'scripted failure',
+  ] as const),
   ...(['read', 'abandoned', 'failed', 'never read'] as const),
 ]
 

@@ -43,6 +43,18 @@ const price = (model: string, input_tokens: number, output_tokens: number, cache
 const PLAIN = price('gpt-4o', 10_000, 100)
 const CACHED = price('gpt-4o', 10_000, 100, 8_000)
 
+it('from tokens, what was kept in a cache for an hour for more', async () => {
+  const written = {
+    'gen_ai.provider.name': 'anthropic',
+    'gen_ai.request.model': 'claude-opus-4-5',
+    'gen_ai.usage.cache_creation.input_tokens': 8_000,
+    'hookspan.usage.cache_creation_1h.input_tokens': 6_000,
+  }
+  await post(viewer, otlp([call(1, 0, written)]))
+  const costUsd = (2_000 * 5 + 2_000 * 6.25 + 6_000 * 10 + 100 * 25) / 1e6
+  expect(viewer.store.run(TRACE)!.rows).toMatchObject([{ costUsd: expect.closeTo(costUsd, 10) }])
+})
+
 it('from tokens, what was cached for less, as the library does', async () => {
   expect(CACHED).toBeLessThan(PLAIN)
   const cached = { 'gen_ai.usage.cache_read.input_tokens': 8_000 }

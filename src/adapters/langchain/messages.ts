@@ -9,6 +9,7 @@ import {
   asObject,
   asObjects,
   asText,
+  keptForAnHour,
   type LlmReading,
   type Loose,
   readUsage,
@@ -130,8 +131,9 @@ function usageOf({ usage_metadata: counts }: LcMessage, { usage, x_groq }: Loose
   const anthropic = readMessageUsage(usage)
   if (besideTotals(usage).length > 0) return anthropic
   const raw = readChatUsage(usage) ?? readChatUsage(asObject(x_groq)?.usage)
-  const own = readUsage(counts, USAGE)
-  if (own === undefined) return raw
+  const counted = readUsage(counts, USAGE)
+  if (counted === undefined) return raw
+  const own = { ...counted, ...defined({ cacheCreation1hInputTokens: keptForAnHour(usage) }) }
   const total = counts?.total_tokens
   const reasoningTokens = own.reasoningTokens ?? raw?.reasoningTokens ?? anthropic?.reasoningTokens
   const thought = reasoningTokens ?? asLeft(total, own)

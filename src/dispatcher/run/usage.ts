@@ -1,7 +1,12 @@
 import type { TokenUsage } from '../../hooks/index.ts'
 import { readFields } from '../../internal/objects.ts'
 
-const PARTS = ['cachedInputTokens', 'cacheCreationInputTokens', 'reasoningTokens'] as const
+const PARTS = [
+  'cachedInputTokens',
+  'cacheCreationInputTokens',
+  'cacheCreation1hInputTokens',
+  'reasoningTokens',
+] as const
 const COUNTS = ['inputTokens', 'outputTokens', ...PARTS] as const
 
 type Counts = Partial<Record<(typeof COUNTS)[number], unknown>>
@@ -38,9 +43,16 @@ export function countable(usage: unknown): TokenUsage | undefined {
 function countsIn(usage: unknown): Counts {
   if (typeof usage !== 'object' || usage === null) return {}
   try {
-    const { inputTokens, outputTokens, cachedInputTokens, cacheCreationInputTokens, reasoningTokens } =
-      usage as Counts
-    return { inputTokens, outputTokens, cachedInputTokens, cacheCreationInputTokens, reasoningTokens }
+    const { inputTokens, outputTokens, reasoningTokens } = usage as Counts
+    const { cachedInputTokens, cacheCreationInputTokens, cacheCreation1hInputTokens } = usage as Counts
+    return {
+      inputTokens,
+      outputTokens,
+      cachedInputTokens,
+      cacheCreationInputTokens,
+      cacheCreation1hInputTokens,
+      reasoningTokens,
+    }
   } catch {
     return readFields(usage, COUNTS)
   }
@@ -51,6 +63,7 @@ export function addUsage(a: TokenUsage, b: TokenUsage | undefined): TokenUsage {
   if (b === undefined) return a
   const cached = addOptional(a.cachedInputTokens, b.cachedInputTokens)
   const written = addOptional(a.cacheCreationInputTokens, b.cacheCreationInputTokens)
+  const longer = addOptional(a.cacheCreation1hInputTokens, b.cacheCreation1hInputTokens)
   const reasoning = addOptional(a.reasoningTokens, b.reasoningTokens)
   const sum: { -readonly [K in keyof TokenUsage]: TokenUsage[K] } = {
     inputTokens: a.inputTokens + b.inputTokens,
@@ -58,6 +71,7 @@ export function addUsage(a: TokenUsage, b: TokenUsage | undefined): TokenUsage {
   }
   if (cached !== undefined) sum.cachedInputTokens = cached
   if (written !== undefined) sum.cacheCreationInputTokens = written
+  if (longer !== undefined) sum.cacheCreation1hInputTokens = longer
   if (reasoning !== undefined) sum.reasoningTokens = reasoning
   return sum
 }

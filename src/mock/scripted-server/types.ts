@@ -51,6 +51,8 @@ export interface ScriptedUsage {
   outputTokens: number
   cachedInputTokens?: number
   cacheCreationInputTokens?: number
+  /** Of these, what Anthropic keeps for an hour; no other API tells it. */
+  cacheCreation1hInputTokens?: number
   reasoningTokens?: number
 }
 

@@ -45,6 +45,7 @@ const USAGE: Fields<ScriptedUsage> = {
   outputTokens: COUNT,
   cachedInputTokens: COUNT,
   cacheCreationInputTokens: COUNT,
+  cacheCreation1hInputTokens: COUNT,
   reasoningTokens: COUNT,
 }
 const ERROR: Fields<ScriptedError> = {

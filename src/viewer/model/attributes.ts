@@ -124,6 +124,10 @@ export const NAMES = {
     'gen_ai.usage.cache_creation_input_tokens',
     'llm.token_count.prompt_details.cache_write',
   ),
+  cacheCreation1hTokens: shown(
+    'hookspan.usage.cache_creation_1h.input_tokens',
+    'anthropic.usage.cache_creation.ephemeral_1h_input_tokens',
+  ),
   mockSource: shown('hookspan.mock.source'),
   costUsd: shown('hookspan.cost_usd', 'gen_ai.usage.cost', 'llm.cost.total', 'operation.cost'),
   /** Ours is there only where somebody knew the price; others write 0 also where nobody did. */

@@ -40,6 +40,7 @@ export interface UnpricedCall {
   /** The one that answered, where that is told: a name that is asked for may stand for several. */
   model: string
   cacheCreationTokens: number
+  cacheCreation1hTokens: number
 }
 
 type Tokens = 'inputTokens' | 'outputTokens' | 'cachedTokens' | 'reasoningTokens'
@@ -175,6 +176,7 @@ function unpricedOf(attributes: AttributeSource): UnpricedCall | undefined {
     provider: NO_PROVIDERS.has(provider) ? '' : provider,
     model,
     cacheCreationTokens: readNumber(attributes, NAMES.cacheCreationTokens) ?? 0,
+    cacheCreation1hTokens: readNumber(attributes, NAMES.cacheCreation1hTokens) ?? 0,
   }
 }
 

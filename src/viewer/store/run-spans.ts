@@ -140,16 +140,18 @@ interface Counts {
   outputTokens: number
   cachedInputTokens?: number
   cacheCreationInputTokens?: number
+  cacheCreation1hInputTokens?: number
 }
 
 /** By the table of prices, as of the time of the call; of what its trace does not price. */
 function estimatedCost({ digest: { unpriced } }: SpanFacts, row: SpanRow): number | undefined {
   const { inputTokens, outputTokens, cachedTokens, startUs } = row
   if (unpriced === undefined || unpriced.model === '' || inputTokens + outputTokens === 0) return undefined
-  const { provider, model, cacheCreationTokens } = unpriced
+  const { provider, model, cacheCreationTokens, cacheCreation1hTokens } = unpriced
   const usage: Counts = { inputTokens, outputTokens }
   if (cachedTokens > 0) usage.cachedInputTokens = cachedTokens
   if (cacheCreationTokens > 0) usage.cacheCreationInputTokens = cacheCreationTokens
+  if (cacheCreation1hTokens > 0) usage.cacheCreation1hInputTokens = cacheCreation1hTokens
   const costUsd = installedPrices()?.({ provider, model, usage, atMs: startUs / 1000 })
   return costUsd !== undefined && costUsd > 0 ? costUsd : undefined
 }

@@ -77,7 +77,7 @@ interface Counted {
   costUsd?: number
 }
 
-export type RecordedUsage = Omit<TokenUsage, 'cacheCreationInputTokens'>
+export type RecordedUsage = Omit<TokenUsage, 'cacheCreationInputTokens' | 'cacheCreation1hInputTokens'>
 
 export interface RecordedSystemMessage {
   kind: 'system'
