@@ -387,6 +387,25 @@ describe('what a client posts back', () => {
       expect(part).toMatchObject({ state })
     })
 
+    it('is what came of a call that a human was asked about, once they have answered', async () => {
+      const { post, approvals, events, parked, dispatcher } = serverWith(
+        { wipe },
+        requireHuman({ match: 'wipe' }),
+      )
+      const asked = await post([user])
+      const [message] = answered(asked, true).slice(1)
+      const given = gives(message, { state: 'output-available', output: 'here' })
+      await expect(post(given)).rejects.toThrow(/waits for a human to answer/)
+      expect(parked()).toMatchObject({ waitingFor: 'human' })
+      const [record] = await approvals.list({ status: 'pending' })
+      await approvals.respond(record?.request.id as string, { decision: 'approve' })
+      expect((await post(given))?.parts.at(-1)).toMatchObject({ text: 'done' })
+      expect(find(events, 'afterHumanIntervention')).toMatchObject({ outcome: 'approved' })
+      expect(find(events, 'afterToolCall')).toMatchObject({ outcome: 'completed', result: 'here' })
+      expect(find(events, 'onToolCallError')).toBeUndefined()
+      expect(dispatcher.stats().operations).toBe(0)
+    })
+
     it('is told as its failure, where it says that it failed', async () => {
       const { post, events } = serverWith({ wipe })
       await post(gives(await post([user]), { state: 'output-error', errorText: 'no camera' }))

@@ -226,6 +226,7 @@ export class ObservedTools {
       const tool = Object.hasOwn(this.#originals, toolName) ? this.#originals[toolName] : undefined
       if (tool === undefined || tool.execute !== undefined) continue
       const { call, decision } = await this.#decide(toolName, tool, input, toolCallId)
+      if (decision.state === 'waiting') throw this.#tooEarly(toolName, decision.request?.id)
       const { type, value } = output
       const failed = type === 'error-text' || type === 'error-json'
       const outcome =

@@ -62,11 +62,11 @@ export interface ClientResult {
   readonly output: Record<string, unknown>
 }
 
-/** Of the calls that wait and that no human is asked about, those whose results are in the messages. */
+/** Of the calls that wait, those whose results are in the messages. */
 export function returnedIn(messages: unknown, { waiting = [] }: ParkedOperation): ClientResult[] {
   const parts = asObjects(messages).flatMap(({ content }) => asObjects(content))
   return waiting
-    .filter(({ request, kind }) => request === undefined && kind === undefined)
+    .filter(({ kind }) => kind === undefined)
     .flatMap(({ toolCallId, apiName: toolName }) => {
       const isIts = (part: Record<string, unknown>) =>
         part.toolCallId === toolCallId && part.toolName === toolName
