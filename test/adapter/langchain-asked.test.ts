@@ -140,6 +140,21 @@ describe("what LangChain's own middleware asks a human", () => {
     ])
   })
 
+  it('is answered by no fork of the thread that begins before it: that is another run', async () => {
+    const { dispatcher, events } = dispatcherWith()
+    const agent = askingAgent(dispatcher)
+    await agent.invoke(hi, on('one'))
+    const history = []
+    for await (const state of agent.graph.getStateHistory(on('one'))) history.push(state)
+    const before = history.find(({ next }) => next.includes('model_request'))
+    await agent.invoke(null as never, before?.config as never)
+    await dispatcher.drain()
+    expect(findAll(events, 'onStart')).toHaveLength(2)
+    expect(findAll(events, 'afterHumanIntervention')).toEqual([])
+    expect(findAll(events, 'afterToolCall')).toEqual([])
+    expect(findAll(events, 'onComplete')[0]).toMatchObject({ reason: 'interrupted' })
+  })
+
   it('is told, too, where the checkpoints are kept at the end alone', async () => {
     const { dispatcher } = dispatcherWith()
     await askingAgent(dispatcher).invoke(hi, { ...on('one'), durability: 'exit' })

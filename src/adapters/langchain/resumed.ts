@@ -49,12 +49,16 @@ function isOf(state: LcState, { waiting = [] }: ParkedOperation): boolean {
 
 /** The same, and nobody has edited the calls: a call that has begun goes on with the arguments that were decided on. */
 export function goesOnWith(state: LcState, parked: ParkedOperation): boolean {
+  const { waiting = [], openStep } = parked
+  const asked = openStep?.last?.toolCalls ?? []
+  const calls = callsIn(state)
   // Before any has begun, whoever was asked may edit them and take some away.
-  if ((parked.waiting ?? []).length === 0) return true
-  const asked = parked.openStep?.last?.toolCalls?.map(({ toolCallId, args }) => [toolCallId, args])
+  if (waiting.length === 0) {
+    return asked.length === 0 || asked.some(({ toolCallId }) => calls.some(({ id }) => id === toolCallId))
+  }
   return sameJson(
-    asked,
-    callsIn(state).map(({ id, args }) => [id, args]),
+    asked.map(({ toolCallId, args }) => [toolCallId, args]),
+    calls.map(({ id, args }) => [id, args]),
   )
 }
 
