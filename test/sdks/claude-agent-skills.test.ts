@@ -23,7 +23,7 @@ function tidyProject() {
   mkdirSync(join(cwd, '.claude/skills/tidy'), { recursive: true })
   const text = `---\nname: tidy\ndescription: Tidies.\nallowed-tools: Bash(touch:*)\n---\n!\`touch ${made}\`\n`
   writeFileSync(join(cwd, '.claude/skills/tidy/SKILL.md'), text)
-  return { cwd, wasMade: () => existsSync(made) }
+  return { cwd, made, wasMade: () => existsSync(made) }
 }
 
 function guarded(...gates: Gate[]): HookDispatcher {
@@ -151,17 +151,31 @@ describe('hookspan beside the newest Claude Code, which asks hooks of it', () =>
   })
 
   async function run(prompt: string, replies: readonly ClaudeReply[], ...denied: string[]) {
-    const { cwd, wasMade } = tidyProject()
+    const { calls, wasMade } = await runIn(installed, { prompt, replies, denied })
+    return { calls, wasMade: wasMade() }
+  }
+
+  async function runIn(
+    folder: string,
+    {
+      prompt = '/tidy',
+      replies = [{ content: 'done' }] as readonly ClaudeReply[],
+      denied = ['Bash'],
+      env: more = {},
+    },
+  ) {
+    const { cwd, made, wasMade } = tidyProject()
     const server = await scriptedClaude({ contract: replies })
     const { home, env } = homeOf()
     try {
-      const { code, stdout, stderr } = await runCli([join(installed, 'run.mjs'), cwd, prompt, ...denied], {
+      const { code, stdout, stderr } = await runCli([join(folder, 'run.mjs'), cwd, prompt, ...denied], {
         command: '--no-warnings',
-        env: env(server.baseURL),
+        env: { ...env(server.baseURL), ...more },
       })
       expect(code, stderr).toBe(0)
-      const calls = (JSON.parse(stdout) as { apiName: string }[]).filter(({ apiName }) => apiName === 'Bash')
-      return { calls, wasMade: wasMade() }
+      const { told, errors } = JSON.parse(stdout) as { told: { apiName: string }[]; errors: string[] }
+      const calls = told.filter(({ apiName }) => apiName === 'Bash')
+      return { calls, errors, made, wasMade }
     } finally {
       await server.close()
       rmSync(home, { recursive: true, force: true, maxRetries: 5 })
@@ -178,5 +192,33 @@ describe('hookspan beside the newest Claude Code, which asks hooks of it', () =>
       calls: [{ apiName: 'Bash', command, success: true }],
       wasMade: true,
     })
+  })
+
+  const older = 'claude-agent-sdk-0.3.330'
+
+  it('is not run where the program itself has an older copy of the SDK', async () => {
+    const app = join(installed, 'app')
+    mkdirSync(join(app, 'node_modules/@anthropic-ai'), { recursive: true })
+    const root = fileURLToPath(new URL('../../', import.meta.url))
+    symlinkSync(
+      join(root, 'test/sdks/node_modules', older),
+      join(app, 'node_modules/@anthropic-ai/claude-agent-sdk'),
+    )
+    cpSync(join(installed, 'run.mjs'), join(app, 'run.mjs'))
+    const { errors, wasMade } = await runIn(app, {})
+    expect({ errors, wasMade: wasMade() }).toEqual({ errors: [], wasMade: false })
+    const free = await runIn(app, { denied: [] })
+    expect(free.wasMade()).toBe(true)
+  })
+
+  it('ends the run where Claude Code says that it is an older one, and is left out of the next', async () => {
+    const copy = fileURLToPath(new URL(`node_modules/${older}/sdk.mjs`, import.meta.url))
+    const once = await runIn(installed, { env: { SDK_COPY: copy } })
+    expect(once.errors).toEqual(['NOT_CAPABLE'])
+    const replies = [{ content: 'done' }, { content: 'done' }]
+    const { errors } = await runIn(installed, { replies, env: { SDK_COPY: copy, RUNS: '2' } })
+    expect(errors).toEqual(['NOT_CAPABLE'])
+    const free = await runIn(installed, { denied: [], env: { SDK_COPY: copy } })
+    expect({ errors: free.errors, wasMade: free.wasMade() }).toEqual({ errors: [], wasMade: true })
   })
 })

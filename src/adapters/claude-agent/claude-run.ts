@@ -79,6 +79,8 @@ export class ClaudeRun {
   asksHooks = false
   /** Nobody decides on its tools, and somebody was to. */
   isUnguarded = false
+  /** A gate decides on shells, and is to be asked of the commands in skills. */
+  reliesOnSkillHooks = false
   #steps = 0
 
   constructor(dispatcher: HookDispatcher, name: string, { prompt, options = {} }: QueryParams) {

@@ -7,7 +7,7 @@ import { Compactions } from './compaction.ts'
 import { withHooks, withPermission } from './hooks.ts'
 import type { ClaudeOptions, Message, Query, QueryFunction, QueryParams } from './sdk.ts'
 import { watchServers } from './servers.ts'
-import { withoutUnasked } from './skills.ts'
+import { assertAsking, withoutUnasked } from './skills.ts'
 import { SubAgents } from './sub-agents.ts'
 import { telemetryOf } from './telemetry.ts'
 
@@ -125,7 +125,7 @@ class ObservedMessages {
     try {
       const inner = await this.started
       for await (const message of inner) {
-        if (isAsking(message)) this.#assertGuarded(inner)
+        this.#assertGuarded(inner, message)
         await this.#tell(message).catch(() => {})
         if (!this.#isLeft && this.#isForUser(message)) {
           this.#queue.push(message)
@@ -142,9 +142,10 @@ class ObservedMessages {
     }
   }
 
-  #assertGuarded(inner: Query): void {
+  #assertGuarded(inner: Query, message: Message): void {
     try {
-      this.#claude.assertGuarded()
+      if (isInit(message)) assertAsking(this.#claude, asName(message.claude_code_version))
+      if (isAsking(message)) this.#claude.assertGuarded()
     } catch (error) {
       // It goes on with its turn where its input alone ends.
       const { interrupt, close } = inner as Partial<Closable>
@@ -174,7 +175,7 @@ class ObservedMessages {
     const { root } = this.#claude
     await this.#subAgents.told(message)
     await this.#compactions.told(message)
-    if (type === 'system' && subtype === 'init') {
+    if (isInit(message)) {
       root.model = asName(message.model)
       this.#claude.has(message)
     } else if (type === 'system' && message.status === 'requesting') await root.asking()
@@ -236,6 +237,10 @@ class ObservedMessages {
 interface Closable {
   interrupt(): Promise<unknown>
   close(): void
+}
+
+function isInit({ type, subtype }: Message): boolean {
+  return type === 'system' && subtype === 'init'
 }
 
 /** Its model is asked next, or that of an agent. */

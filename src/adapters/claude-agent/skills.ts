@@ -2,15 +2,19 @@ import { readFileSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { currentPlace } from '../../dispatcher/run/current.ts'
 import { concerns, decidesAt } from '../../gates/gate.ts'
+import { HookspanError } from '../../internal/errors.ts'
 import { asName, asObject, type Loose } from '../../wire/reading.ts'
-import { isWithin, ownVersionOf } from '../peer-range.ts'
+import { isWithin, ownVersionOf, programsVersionOf } from '../peer-range.ts'
 import type { ClaudeRun } from './claude-run.ts'
 import { namedIn } from './named-in.ts'
 import type { ClaudeOptions, HookOutput } from './sdk.ts'
 import type { SubAgents } from './sub-agents.ts'
 
+const SDK = '@anthropic-ai/claude-agent-sdk'
 /** Versions whose Claude Code asks hooks of a command that stands in the text of a skill. */
 const ASKING = '>=0.3.332 <1'
+/** The same by Claude Code's own numbers. */
+const ASKING_ITSELF = '>=2.1.332 <3'
 const SHELLS = ['Bash', 'PowerShell']
 const UNTOLD = 'hookspan: a gate decides on what this command gives, and Claude Code tells nobody of that'
 const UNCHANGED = 'hookspan: a gate changed this command, and Claude Code runs it as it is or not at all'
@@ -20,14 +24,38 @@ const UNCHANGED = 'hookspan: a gate changed this command, and Claude Code runs i
  * loads them. Older versions ask nobody of these: where a gate decides on shells they leave them out.
  */
 export function withoutUnasked(run: ClaudeRun, options: ClaudeOptions): Pick<ClaudeOptions, 'settings'> {
-  if (asksOfSkills(options) || !holdsOnShells(run)) return {}
+  if (!holdsOnShells(run)) return {}
+  run.reliesOnSkillHooks = asksOfSkills(options)
+  if (run.reliesOnSkillHooks) return {}
   return { settings: { ...settingsOf(options), disableSkillShellExecution: true } }
 }
 
-/** Of another program than the SDK's own nobody knows the version. */
+/** A Claude Code was taken for one that asks, and has said that it is older. */
+let olderRan = false
+
+/** Of another program than the SDK's own nobody knows the version. Of two copies of the SDK, nobody knows whose `query` it is. */
 function asksOfSkills({ pathToClaudeCodeExecutable: path, spawnClaudeCodeProcess: spawn }: ClaudeOptions) {
-  const version = ownVersionOf('@anthropic-ai/claude-agent-sdk')
-  return path === undefined && spawn === undefined && version !== undefined && isWithin(version, ASKING)
+  if (path !== undefined || spawn !== undefined || olderRan) return false
+  const version = ownVersionOf(SDK)
+  const versions = [version, programsVersionOf(SDK) ?? version]
+  return versions.every((one) => one !== undefined && isWithin(one, ASKING))
+}
+
+/**
+ * Claude Code says which it is once it runs: too late to leave the commands out.
+ *
+ * @throws HookspanError `NOT_CAPABLE` where it is one that asks nobody, and was taken for another.
+ */
+export function assertAsking(run: ClaudeRun, version: string | undefined): void {
+  if (!run.reliesOnSkillHooks || version === undefined || isWithin(version, ASKING_ITSELF)) return
+  olderRan = true
+  run.isUnguarded = true
+  throw new HookspanError(
+    'NOT_CAPABLE',
+    `A gate decides on shells, and Claude Code ${version} runs the commands in the text of skills unasked: its SDK is another ` +
+      `copy than the one beside hookspan, ${ownVersionOf(SDK)}. Install one version of ${SDK}. ` +
+      'From the next run of this process on these commands are left out.',
+  )
 }
 
 function holdsOnShells(run: ClaudeRun): boolean {
