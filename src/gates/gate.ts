@@ -16,6 +16,8 @@ export interface TreeTotals {
   readonly costUsd: number
   /** Model calls that used tokens whose price is not known, those included that did not say how many. */
   readonly unpricedCalls: number
+  /** The model of the first of them that names one. */
+  readonly unpricedModel?: string
   /** Model calls that used tokens, and did not say how many. */
   readonly unmeasuredCalls: number
   /** Milliseconds since the root operation started, time spent parked not included. */

@@ -94,7 +94,8 @@ function spentLimit(options: BudgetOptions, id: string, ctx: GateContext): strin
   if (maxCostUsd !== undefined) {
     if (totals.costUsd >= maxCostUsd) return `$${totals.costUsd.toFixed(4)} of $${maxCostUsd}`
     if (totals.unpricedCalls > 0 && unknownPrice === 'deny') {
-      return `the price of ${totals.unpricedCalls} model call(s) is not known, so that $${maxCostUsd} cannot be held`
+      const of = totals.unpricedModel === undefined ? '' : ` (model "${totals.unpricedModel}")`
+      return `the price of ${totals.unpricedCalls} model call(s)${of} is not known, so that $${maxCostUsd} cannot be held`
     }
   }
   if (maxTokens !== undefined) {

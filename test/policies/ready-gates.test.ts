@@ -90,6 +90,9 @@ describe('budget', () => {
     const { op } = start([budget({ maxCostUsd: 5 })])
     await call(op)
     expect(await call(op)).toHaveProperty('denied')
+    expect(op.stopRequested).toMatchObject({
+      reason: expect.stringMatching(/the price of 1 model call\(s\) \(model "[^"]+"\) is not known/),
+    })
     const lax = start([budget({ maxCostUsd: 5, unknownPrice: 'proceed' })])
     await call(lax.op)
     expect(await call(lax.op)).not.toHaveProperty('denied')
@@ -105,7 +108,7 @@ describe('budget', () => {
     expect(await op.llmCall(init, () => untold)).toBe(untold)
     expect(await call(op)).toHaveProperty('denied')
     expect(op.stopRequested).toMatchObject({
-      reason: expect.stringContaining('1 model call(s) is not known'),
+      reason: expect.stringContaining('1 model call(s) (model "m") is not known'),
     })
     const lax = start([budget({ maxCostUsd: 5, unknownPrice: 'proceed' })], { dispatcher })
     await lax.op.llmCall(init, () => untold)

@@ -176,7 +176,7 @@ export class AgentCall<R> extends HeldCall<R, CalledAgent, AgentEnd> {
     const { core } = this
     const { failure, ...child } = readChild(result, this.#name ?? this.#id)
     // A child of this process adds up its own calls.
-    if (this.#subOperationId === undefined) core.tree.addUsage(child.usage, undefined, 0)
+    if (this.#subOperationId === undefined) core.tree.addUsage(child.usage)
     this.#subOperationId ??= child.subOperationId
     const { error, ...why } = failure ?? {}
     const shared = { ...this.#told(), ...this.decidedBy, executionTimeMs: this.elapsedMs }

@@ -95,7 +95,7 @@ export abstract class ToldLlmCall<R> extends Bracket<LlmEnd, CallSite> {
     const { model = this.init.model } = reading.head ?? reading.response
     const costUsd = core.costOf({ provider: this.provider, model, ...counted })
     const scripted = this.#scripted()
-    core.addLlm(usage, costUsd, !scripted && this.#untold(usage))
+    core.addLlm(usage, costUsd, model, !scripted && this.#untold(usage))
     this.site.noteLlm?.(reading, usage, costUsd)
     const end = new LlmActivityEnd(reading, this.request)
     if (usage !== undefined) end.usage = usage
@@ -122,7 +122,7 @@ export abstract class ToldLlmCall<R> extends Bracket<LlmEnd, CallSite> {
     // What is asked for by a name of one's own (a deployment, an ARN) has a price by that of the model that began to answer.
     const { model = this.init.model } = partial?.head ?? partial?.response ?? {}
     const cost = core.costOf({ provider: this.provider, model, ...counted })
-    core.addLlm(usage, cost)
+    core.addLlm(usage, cost, model)
     const came = {
       ...mocked,
       ...(partial && { response: partial.response, ...(partial.usage && usage && { usage }) }),

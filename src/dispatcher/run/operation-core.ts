@@ -386,9 +386,9 @@ export class OperationCore {
     }
   }
 
-  addLlm(usage: TokenUsage | undefined, costUsd: number | undefined, untold = false): void {
+  addLlm(usage: TokenUsage | undefined, costUsd: number | undefined, model: string, untold = false): void {
     this.llmCalls++
-    this.tree.addUsage(usage, costUsd, 1, untold)
+    this.tree.addLlm(usage, costUsd, model, untold)
     this.usage = addUsage(this.usage, usage)
     this.costUsd = addOptional(this.costUsd, costUsd)
   }

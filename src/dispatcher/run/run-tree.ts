@@ -37,14 +37,22 @@ export class RunTree {
     this.#sums.toolCalls++
   }
 
-  /** `calls`: 0 for a remote agent, whose calls are not known one by one. `untold`: it used some, and does not say how much. */
-  addUsage(usage: TokenUsage | undefined, costUsd: number | undefined, calls = 1, untold = false): void {
+  /** One model call. `untold`: it used tokens, and does not say how many. */
+  addLlm(usage: TokenUsage | undefined, costUsd: number | undefined, model: string, untold: boolean): void {
+    this.#sums.llmCalls++
+    this.addUsage(usage, costUsd, model, untold)
+  }
+
+  /** Alone of a remote agent, whose calls are not known one by one. */
+  addUsage(usage: TokenUsage | undefined, costUsd?: number, model?: string, untold = false): void {
     const sums = this.#sums
-    sums.llmCalls += calls
     sums.inputTokens += usage?.inputTokens ?? 0
     sums.outputTokens += usage?.outputTokens ?? 0
     sums.costUsd += costUsd ?? 0
-    if ((usage !== undefined || untold) && costUsd === undefined) sums.unpricedCalls++
+    if ((usage !== undefined || untold) && costUsd === undefined) {
+      sums.unpricedCalls++
+      if (model) sums.unpricedModel ??= model
+    }
     if (untold) sums.unmeasuredCalls++
   }
 
