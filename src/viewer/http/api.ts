@@ -18,7 +18,7 @@ import type { Store } from '../store/store.ts'
 import { takeTurns } from '../turns.ts'
 import type { PageApprovals } from './approvals.ts'
 import { type BodyReader, HttpError } from './body.ts'
-import { exportingRuns, writingMarkdown } from './export-runs.ts'
+import { exportingRun, exportingRuns, writingMarkdown } from './export-runs.ts'
 import { writingJson } from './json-pieces.ts'
 import type { Live } from './live.ts'
 import { readMarking } from './marks.ts'
@@ -150,12 +150,12 @@ const ROUTES: Route[] = [
     return { json: { runs: acts } }
   }),
   get(/^\/api\/runs\/([0-9a-f]+)\/export\.json$/, function* ({ params: [id] }, { store }) {
-    const traces = yield* store.exportingRun(id!)
+    const traces = yield* exportingRun(store, id!)
     const name = `run-${id!.slice(0, 8)}.otlp.json`
     return traces && { file: yield* writingJson(traces), mediaType: 'application/json', name }
   }),
   get(/^\/api\/runs\/([0-9a-f]+)\/export\.html$/, function* ({ params: [id] }, { store, files }) {
-    const traces = yield* store.exportingRun(id!)
+    const traces = yield* exportingRun(store, id!)
     const name = `run-${id!.slice(0, 8)}.html`
     return traces && { file: yield* offlinePage(files, traces), mediaType: 'text/html; charset=utf-8', name }
   }),

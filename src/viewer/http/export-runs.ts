@@ -1,10 +1,12 @@
 /** The runs that a query finds, or those that were picked, as one file. */
 import { HookspanError } from '../../internal/errors.ts'
+import type { OtlpTraces } from '../../internal/otlp/types.ts'
 import { conversing } from '../model/conversation.ts'
 import { dataSetLine, type RunContent } from '../model/data-set.ts'
 import type { InTurns } from '../model/in-turns.ts'
 import { NEWEST_FIRST } from '../model/query-keys.ts'
 import { runMarkdown } from '../model/run-markdown.ts'
+import type { SpanCategory } from '../model/span.ts'
 import type { Store } from '../store/store.ts'
 import { testFile } from '../text/test-file.ts'
 import { HttpError } from './body.ts'
@@ -18,7 +20,8 @@ export interface ExportedFile {
 
 const MOST_RUNS = 10_000
 /** It is put together in memory. */
-const MOST_BYTES = 256 * 1024 * 1024
+const MOST_MIB = 256
+const MOST_BYTES = MOST_MIB * 1024 * 1024
 
 const FORMATS = {
   otlp: {
@@ -31,6 +34,8 @@ const FORMATS = {
   jsonl: { mediaType: 'application/x-ndjson', extension: 'jsonl', start: '', between: '\n', end: '\n' },
 } as const
 type Format = keyof typeof FORMATS
+/** What is written of a run whole: of a line of a data set only what tools said, as a prompt has all of those before it. */
+const WRITTEN: Record<Format, SpanCategory | undefined> = { otlp: undefined, jsonl: 'tool' }
 /** Runs that a test file is made of: more would be read by nobody. */
 const MOST_TESTS = 100
 
@@ -51,16 +56,22 @@ export function* exportingRuns(
   let bytes = 0
   let runs = 0
   for (const id of found) {
-    const written = yield* format === 'otlp' ? writingOtlp(store, id) : writingLine(store, id)
+    const size = yield* store.sizing(id, WRITTEN[format as Format], MOST_BYTES)
+    const written =
+      bytes + size > MOST_BYTES
+        ? undefined
+        : yield* format === 'otlp' ? writingOtlp(store, id) : writingLine(store, id)
+    bytes += written?.length ?? size
+    if (bytes > MOST_BYTES)
+      throw found.length === 1
+        ? tooLarge(id)
+        : new HttpError(
+            413,
+            `The runs are more than ${MOST_MIB} MiB after ${runs + 1} of ${found.length}. Narrow the search.`,
+          )
     if (!written || written.length === 0) continue
     if (runs++ > 0) parts.push(Buffer.from(between))
     parts.push(written)
-    bytes += written.length
-    if (bytes > MOST_BYTES)
-      throw new HttpError(
-        413,
-        `The runs are more than ${MOST_BYTES / 1024 / 1024} MiB after ${runs} of ${found.length}. Narrow the search.`,
-      )
   }
   if (runs === 0) throw new HttpError(404, 'No run matches.')
   parts.push(Buffer.from(end))
@@ -106,6 +117,23 @@ function* idsOf(store: Store, query: string): InTurns<string[]> {
       `${total} runs match, and no more than ${MOST_RUNS} are exported at once. Narrow the search.`,
     )
   return runs.map((run) => run.traceId)
+}
+
+/**
+ * As OTLP, where there is such a run.
+ *
+ * @throws HttpError 413 before it is read, where it is too large to be put together.
+ */
+export function* exportingRun(store: Store, id: string): InTurns<OtlpTraces | undefined> {
+  if ((yield* store.sizing(id, undefined, MOST_BYTES)) > MOST_BYTES) throw tooLarge(id)
+  return yield* store.exportingRun(id)
+}
+
+function tooLarge(id: string): HttpError {
+  return new HttpError(
+    413,
+    `Run ${id} is more than ${MOST_MIB} MiB, and no file of that size is made of one. \`hookspan show ${id} --span ID\` gives each of its spans.`,
+  )
 }
 
 function* writingOtlp(store: Store, id: string): InTurns<Buffer | undefined> {

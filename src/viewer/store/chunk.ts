@@ -32,6 +32,8 @@ export interface Chunk {
   readonly length: number
   /** How large it is unpacked; in characters where it is JSON. */
   readonly size: number
+  /** How much of that a span is; where it is JSON, about. */
+  sizeOf(index: number): number
   /**
    * What lists and rows show of a span; `undefined` for one that cannot be read, which costs no other one anything.
    * `forSums`: it may lack what no sum is made of.
@@ -102,6 +104,10 @@ class ProtobufChunk implements Chunk {
     return this.#bytes.length
   }
 
+  sizeOf(index: number): number {
+    return this.#ranges[index * 2 + 1]! - this.#ranges[index * 2]!
+  }
+
   facts(index: number, forSums?: boolean): SpanFacts | undefined {
     return unless(() =>
       readSpan(this.#bytes, this.#ranges[index * 2]!, this.#ranges[index * 2 + 1]!, forSums),
@@ -141,6 +147,10 @@ class JsonChunk implements Chunk {
 
   get length(): number {
     return this.#spans.length
+  }
+
+  sizeOf(): number {
+    return this.size / this.length
   }
 
   facts(index: number): SpanFacts | undefined {

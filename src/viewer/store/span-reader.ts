@@ -120,6 +120,18 @@ export class SpanReader {
     return record
   }
 
+  /** Of the spans as they were sent, of one category or all, unpacked; counted no further than past `most`. */
+  *size(spans: RunSpans, category: SpanRow['category'] | undefined, most: number): InTurns<number> {
+    let bytes = 0
+    for (const { row, chunk, index } of spans.ordered()) {
+      if (category !== undefined && row.category !== category) continue
+      yield
+      bytes += this.chunk(chunk)?.sizeOf(index) ?? 0
+      if (bytes > most) break
+    }
+    return bytes
+  }
+
   /** The spans as they were sent, for export. */
   *otlpSpans(spans: RunSpans): Generator<OtlpSpanWithOrigin> {
     for (const stored of spans.ordered()) {

@@ -8,7 +8,7 @@ import type { RunNumbers } from '../model/run-numbers.ts'
 import type { UseKind, UseSums } from '../model/run-uses.ts'
 import type { SetDiff } from '../model/set-diff.ts'
 import type { Snippet } from '../model/snippet.ts'
-import type { AskedInRun, Marking, RunSummary, SpanRecord } from '../model/span.ts'
+import type { AskedInRun, Marking, RunSummary, SpanCategory, SpanRecord } from '../model/span.ts'
 import type { IncomingLog, IncomingSpans } from '../otlp/incoming.ts'
 import { Answers, type SearchResult } from './answers.ts'
 import { summingArrived } from './arrivals.ts'
@@ -282,6 +282,12 @@ export class Store {
   /** Every whole span of a run, in order of start; empty for an unknown run. */
   *records(traceId: string): Generator<SpanRecord> {
     yield* finish(this.reading(traceId))?.records() ?? []
+  }
+
+  /** How much a run is, unpacked: of one category of spans or all, counted no further than past `most`; 0 for an unknown run. */
+  *sizing(traceId: string, category: SpanCategory | undefined, most: number): InTurns<number> {
+    const run = this.#reader.findRun(traceId)
+    return run ? yield* this.#spans.size(yield* this.#spans.spansOf(run.id), category, most) : 0
   }
 
   *exportingRun(traceId: string): InTurns<OtlpTraces | undefined> {
