@@ -1,6 +1,6 @@
 /** The one dialog in which what agents ask is answered. */
 import { useEffect, useRef, useState } from 'preact/hooks'
-import type { WaitingRequest } from '../../src/viewer/model/approval.ts'
+import { countAsked, type WaitingRequest } from '../../src/viewer/model/approval.ts'
 import { ApprovalCard } from './approval-card.tsx'
 import { useApprovals } from './approvals.tsx'
 import { Settled, useSettled } from './guarded-button.tsx'
@@ -12,6 +12,9 @@ export function ApprovalsDialog() {
   const { shown } = useApprovals()
   return shown ? <OpenDialog shown={shown} /> : null
 }
+
+/** Cards that are drawn at once, and asked for what led to them: hundreds held the page for half a minute. */
+const AT_ONCE = 20
 
 /** Shows what it was opened with until it is closed, so that nothing is swapped under the hand that answers. */
 function OpenDialog({ shown }: { shown: WaitingRequest[] }) {
@@ -33,7 +36,19 @@ function OpenDialog({ shown }: { shown: WaitingRequest[] }) {
   useEffect(() => {
     if (pathname !== opened) close()
   }, [pathname])
-  const more = requests.filter(({ id }) => !shown.some((one) => one.id === id))
+  const [count, setCount] = useState(AT_ONCE)
+  const here = shown.slice(0, count)
+  const areOpen = new Set(requests.map(({ id }) => id))
+  const areShown = new Set(shown.map(({ id }) => id))
+  const more = [
+    ...shown.slice(count).filter(({ id }) => areOpen.has(id)),
+    ...requests.filter(({ id }) => !areShown.has(id)),
+  ]
+  const next = Math.min(more.length, AT_ONCE)
+  const showNext = () => {
+    show([...here, ...more])
+    setCount(here.length + next)
+  }
   return (
     <dialog
       ref={dialog}
@@ -58,20 +73,20 @@ function OpenDialog({ shown }: { shown: WaitingRequest[] }) {
           </Empty>
         )}
         <Settled.Provider value={settled}>
-          {shown.map((request, index) => (
+          {here.map((request, index) => (
             <ApprovalCard
               key={request.id}
               request={request}
               approver={approver}
               nowMs={nowUs / 1000}
-              which={shown.length > 1 ? `, ${index + 1} of ${shown.length}` : ''}
-              open={error !== '' || requests.some(({ id }) => id === request.id)}
+              which={here.length > 1 ? `, ${index + 1} of ${here.length}` : ''}
+              open={error !== '' || areOpen.has(request.id)}
             />
           ))}
         </Settled.Provider>
         {more.length > 0 && (
-          <Button onClick={() => show([...shown, ...more])}>
-            {`Show ${more.length} more ${more.length === 1 ? 'request' : 'requests'}`}
+          <Button onClick={showNext}>
+            {`Show ${next < more.length ? `${next} of ` : ''}${countAsked(more.length)} more ${more.length === 1 ? 'request' : 'requests'}`}
           </Button>
         )}
       </div>

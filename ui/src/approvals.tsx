@@ -1,7 +1,7 @@
 /** What agents ask people: told in the bar, in the list of runs and in the run; answered in one dialog. */
 import { type ComponentChildren, createContext } from 'preact'
 import { useContext, useEffect, useState } from 'preact/hooks'
-import type { WaitingRequest } from '../../src/viewer/model/approval.ts'
+import { countAsked, type WaitingRequest } from '../../src/viewer/model/approval.ts'
 import { useKeys, useLive, useSource } from './hooks.ts'
 import { useWaitingInTitle } from './page-title.ts'
 
@@ -64,7 +64,7 @@ export function ApprovalsButton() {
     <span class="asked" role="status">
       {waiting > 0 || error ? (
         <button type="button" class="button ask" onClick={() => show(requests)} title="Answer (a)">
-          {error ? 'Approvals unreadable' : `${waiting} waiting for you`}
+          {error ? 'Approvals unreadable' : `${countAsked(waiting)} waiting for you`}
         </button>
       ) : null}
     </span>
@@ -75,7 +75,7 @@ export function AnswerButton({ requests }: { requests: WaitingRequest[] }) {
   const { show } = useApprovals()
   return (
     <button type="button" class="button ask" onClick={() => show(requests)}>
-      {requests.length > 1 ? `Answer ${requests.length}` : 'Answer'}
+      {requests.length > 1 ? `Answer ${countAsked(requests.length)}` : 'Answer'}
     </button>
   )
 }

@@ -6,12 +6,13 @@ import { errorMessage } from '../../internal/errors.ts'
 import { statusOfRefusal } from '../../internal/http/answer.ts'
 import { defined } from '../../internal/objects.ts'
 import { idsOfOperation } from '../../internal/operation-ids.ts'
-import type { WaitingRequest } from '../model/approval.ts'
+import { MOST_ASKED, type WaitingRequest } from '../model/approval.ts'
 import { type ApprovalContext, approvalContext } from '../model/approval-context.ts'
 import type { Store } from '../store/store.ts'
 import { takeTurns } from '../turns.ts'
 import { type BodyReader, HttpError } from './body.ts'
 
+type AskedCall = Pick<ApprovalRecord['request'], 'rootOperationId' | 'toolCallId'>
 type ApprovalAnswer = NonNullable<ApprovalRecord['answer']>
 
 /** What `createApprovals` gives; with its audit log and its channels behind it. */
@@ -27,8 +28,6 @@ export interface ViewerApprovals {
     problem: string
   }): Promise<void>
 }
-
-const MOST_SHOWN = 500
 
 export class PageApprovals {
   readonly #approvals: ViewerApprovals | undefined
@@ -52,21 +51,18 @@ export class PageApprovals {
 
   /** What may be answered now, the oldest first, each with the run it belongs to. */
   async waiting(): Promise<WaitingRequest[]> {
-    const records = (await this.#approvals?.list({ status: 'pending', limit: MOST_SHOWN })) ?? []
+    const records = (await this.#approvals?.list({ status: 'pending', limit: MOST_ASKED + 1 })) ?? []
     const now = Date.now()
-    const requests: WaitingRequest[] = []
-    for (const record of records) {
-      const { request } = record
-      if (isOpen(record, now)) requests.push({ ...request, traceId: await this.#traceOf(request) })
-    }
-    return requests
+    const requests = records.filter((record) => isOpen(record, now)).map(({ request }) => request)
+    const traceOf = await this.#tracesOf(requests)
+    return requests.map((request) => ({ ...request, traceId: traceOf(request) }))
   }
 
   /** What led to a request, as far as its run was sent here. */
   async context(id: string): Promise<ApprovalContext> {
     const request = (await this.#approvals?.get(id))?.request
     if (request === undefined) throw new HttpError(404, 'There is no such request.')
-    const traceId = await this.#traceOf(request)
+    const traceId = (await this.#tracesOf([request]))(request)
     const run = await takeTurns(this.#store.reading(traceId))
     const context = run && (await takeTurns(approvalContext(run.rows, run.open, request.toolCallId)))
     if (context !== undefined && context.path.length > 0) return context
@@ -104,9 +100,14 @@ export class PageApprovals {
   }
 
   /** By the operation's id; where the run is part of another trace, by the call that waits. */
-  async #traceOf({ rootOperationId, toolCallId }: ApprovalRecord['request']): Promise<string> {
-    const { traceId } = idsOfOperation(rootOperationId)
-    if (this.#store.hasRun(traceId)) return traceId
-    return (await takeTurns(this.#store.waitingTraceOf(toolCallId))) ?? traceId
+  async #tracesOf(requests: readonly AskedCall[]): Promise<(request: AskedCall) => string> {
+    const own = ({ rootOperationId }: AskedCall) => idsOfOperation(rootOperationId).traceId
+    const others = requests.filter((request) => !this.#store.hasRun(own(request)))
+    // All of them with one look at the runs that wait: it is repeated as long as a page is open.
+    const calls = new Set(others.map(({ toolCallId }) => toolCallId))
+    const traces =
+      calls.size > 0 ? await takeTurns(this.#store.waitingTraces(calls)) : new Map<string, string>()
+    return (request) =>
+      (others.includes(request) ? traces.get(request.toolCallId) : undefined) ?? own(request)
   }
 }

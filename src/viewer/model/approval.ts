@@ -1,3 +1,10 @@
+/** Requests that are counted, and shown; one more says that there are more. */
+export const MOST_ASKED = 500
+
+export function countAsked(requests: number): string {
+  return requests > MOST_ASKED ? `${MOST_ASKED}+` : `${requests}`
+}
+
 /** A request to people, as the page is told of it. */
 export interface WaitingRequest {
   readonly id: string

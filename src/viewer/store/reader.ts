@@ -115,12 +115,15 @@ export class Reader {
     for (const traceId of traceIds) this.#resum.run(traceId)
   }
 
-  *waitingTraceOf(callId: string): InTurns<string | undefined> {
+  *waitingTraces(callIds: ReadonlySet<string>): InTurns<Map<string, string>> {
+    const found = new Map<string, string>()
     for (const run of this.#waiting.all() as { id: number; trace_id: string }[]) {
+      if (found.size === callIds.size) break
       const spans = yield* this.#spans.spansOf(run.id)
-      if (spans.ordered().some((span) => span.row.callId === callId)) return run.trace_id
+      for (const { row } of spans.ordered())
+        if (callIds.has(row.callId) && !found.has(row.callId)) found.set(row.callId, run.trace_id)
     }
-    return undefined
+    return found
   }
 
   /** What the words of a query find; `undefined` for a query without words. */

@@ -264,9 +264,9 @@ export class Store {
     return this.#reader.findRun(traceId) !== undefined
   }
 
-  /** The trace in which a tool call of this id waits for a person, as far as it was sent. */
-  waitingTraceOf(callId: string): InTurns<string | undefined> {
-    return this.#reader.waitingTraceOf(callId)
+  /** By call id, the trace in which that tool call waits for a person, as far as it was sent. */
+  waitingTraces(callIds: ReadonlySet<string>): InTurns<Map<string, string>> {
+    return this.#reader.waitingTraces(callIds)
   }
 
   span(traceId: string, spanId: string): SpanRecord | undefined {
