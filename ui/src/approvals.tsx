@@ -2,6 +2,7 @@
 import { type ComponentChildren, createContext } from 'preact'
 import { useContext, useEffect, useState } from 'preact/hooks'
 import { countAsked, type WaitingRequest } from '../../src/viewer/model/approval.ts'
+import { viewerNowMs } from './clock.ts'
 import { useKeys, useLive, useSource } from './hooks.ts'
 import { useWaitingInTitle } from './page-title.ts'
 
@@ -48,7 +49,7 @@ export function ApprovalsProvider({ children }: { children: ComponentChildren })
     if (!Number.isFinite(nextEnd)) return
     const timer = setTimeout(
       () => void load(),
-      Math.min(Math.max(nextEnd - Date.now() + 50, 50), 2 ** 31 - 1),
+      Math.min(Math.max(nextEnd - viewerNowMs() + 50, 50), 2 ** 31 - 1),
     )
     return () => clearTimeout(timer)
   }, [nextEnd])

@@ -1,5 +1,6 @@
 import { createContext } from 'preact'
 import { useContext, useEffect, useRef, useState } from 'preact/hooks'
+import { onClockSet, viewerNowMs } from './clock.ts'
 import type { LiveEvent, Source } from './source.ts'
 
 export const SourceContext = createContext<Source>(null as never)
@@ -103,13 +104,18 @@ export function useKeys(keys: Keys): void {
   }, [])
 }
 
-/** The time, in microseconds, again every `everyMs` while `active`. */
+/** The time of the viewer, in microseconds, again every `everyMs` while `active`. */
 export function useNowUs(active: boolean, everyMs = 500): number {
-  const [now, setNow] = useState(() => Date.now() * 1000)
+  const [now, setNow] = useState(() => viewerNowMs() * 1000)
   useEffect(() => {
     if (!active) return
-    const timer = setInterval(() => setNow(Date.now() * 1000), everyMs)
-    return () => clearInterval(timer)
+    const look = () => setNow(viewerNowMs() * 1000)
+    const timer = setInterval(look, everyMs)
+    const stop = onClockSet(look)
+    return () => {
+      clearInterval(timer)
+      stop()
+    }
   }, [active, everyMs])
   return active ? Math.max(now, 0) : now
 }

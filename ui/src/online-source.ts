@@ -15,6 +15,7 @@ import type { Seen } from '../../src/viewer/model/seen.ts'
 import type { SetDiff } from '../../src/viewer/model/set-diff.ts'
 import type { Snippet } from '../../src/viewer/model/snippet.ts'
 import type { Marking } from '../../src/viewer/model/span.ts'
+import { noteDate } from './clock.ts'
 import type { Found, LiveEvent, RunData, RunPage, Source, Status } from './source.ts'
 
 export class OnlineSource implements Source {
@@ -184,6 +185,7 @@ export class OnlineSource implements Source {
 
   async #reply(asked: Promise<Response>): Promise<Response> {
     const response = await asked
+    noteDate(response.headers.get('date'))
     if (!response.ok) {
       const reply = (await response.json().catch(() => ({}))) as { error?: string }
       throw new Error(reply.error ?? `The viewer answered ${response.status}.`)
