@@ -51,9 +51,9 @@ function listenTo(checkpointer: Checkpointer): Map<string, AgentRun> {
 
 const keyOf = (graph: string, thread: unknown) => `${graph} ${String(thread)}`
 
-/** LangGraph keeps all that a node asks at once. */
+/** All that a node asks at once: LangGraph 1.5 keeps each question by itself, later ones keep them together. */
 function questionsIn(writes: unknown): readonly unknown[] | undefined {
   const all = Array.isArray(writes) ? writes.filter((write) => Array.isArray(write)) : []
-  const asked: unknown = all.find(([channel]) => channel === '__interrupt__')?.[1]
-  return Array.isArray(asked) ? asked.map((one) => asObject(one)?.value) : undefined
+  const asked = all.filter(([channel]) => channel === '__interrupt__').flatMap(([, asks]) => asks as unknown)
+  return asked.length === 0 ? undefined : asked.map((one) => asObject(one)?.value)
 }
