@@ -15,14 +15,4 @@ export function ownVersionOf(name: string): string | undefined {
   return HERE === undefined ? undefined : findInstalled(name, HERE)?.version
 }
 
-/** The one that the program which runs would load, which may be another. */
-export function programsVersionOf(name: string): string | undefined {
-  try {
-    const [, program] = process.argv
-    return program === undefined ? undefined : findInstalled(name, program)?.version
-  } catch {
-    return undefined
-  }
-}
-
-export { isWithin } from '../internal/version-range.ts'
+export { findInstalled, isWithin } from '../internal/version-range.ts'

@@ -4,7 +4,7 @@ import { currentPlace } from '../../dispatcher/run/current.ts'
 import { concerns, decidesAt } from '../../gates/gate.ts'
 import { HookspanError } from '../../internal/errors.ts'
 import { asName, asObject, type Loose } from '../../wire/reading.ts'
-import { isWithin, ownVersionOf, programsVersionOf } from '../peer-range.ts'
+import { findInstalled, isWithin, ownVersionOf } from '../peer-range.ts'
 import type { ClaudeRun } from './claude-run.ts'
 import { namedIn } from './named-in.ts'
 import type { ClaudeOptions, HookOutput } from './sdk.ts'
@@ -37,7 +37,7 @@ let olderRan = false
 function asksOfSkills({ pathToClaudeCodeExecutable: path, spawnClaudeCodeProcess: spawn }: ClaudeOptions) {
   if (path !== undefined || spawn !== undefined || olderRan) return false
   const version = ownVersionOf(SDK)
-  const versions = [version, programsVersionOf(SDK) ?? version]
+  const versions = [version, programsVersion() ?? version]
   return versions.every((one) => one !== undefined && isWithin(one, ASKING))
 }
 
@@ -56,6 +56,16 @@ export function assertAsking(run: ClaudeRun, version: string | undefined): void 
       `copy than the one beside hookspan, ${ownVersionOf(SDK)}. Install one version of ${SDK}. ` +
       'From the next run of this process on these commands are left out.',
   )
+}
+
+/** Of the copy that the program which runs would load. */
+function programsVersion(): string | undefined {
+  try {
+    const [, program] = process.argv
+    return program === undefined ? undefined : findInstalled(SDK, program)?.version
+  } catch {
+    return undefined
+  }
 }
 
 function holdsOnShells(run: ClaudeRun): boolean {
