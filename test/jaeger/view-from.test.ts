@@ -65,6 +65,35 @@ describe('the page over a real Jaeger', () => {
     console.log(`${4 * STEPS + 1} spans were fetched and shown after ${Math.round(tookMs)} ms`)
   })
 
+  it('leaves out traces of no agent, such as those of Jaeger itself, and says so', async () => {
+    const traceId = 'ad'.repeat(16)
+    const span = {
+      traceId,
+      spanId: 'ad'.repeat(8),
+      name: '/api/v3/services',
+      startTimeUnixNano: String(BigInt(Date.now()) * 1_000_000n),
+      endTimeUnixNano: String(BigInt(Date.now()) * 1_000_000n),
+    }
+    const resource = { attributes: [{ key: 'service.name', value: { stringValue: 'jaeger' } }] }
+    await fetch(`${jaeger.otlpUrl}/v1/traces`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json' },
+      body: JSON.stringify({ resourceSpans: [{ resource, scopeSpans: [{ spans: [span] }] }] }),
+    })
+    await jaeger.getTrace(traceId, { spanCount: 1 })
+    await sendRun('agents', 1)
+    const other = await openRunSource({ from: `jaeger=${jaeger.queryUrl}` })
+    const { runs, problems } = await other.listRuns('since:2h', 50)
+    expect(runs.map((run) => run.service)).toContain('agents')
+    expect(runs.map((run) => run.service)).not.toContain('jaeger')
+    expect(problems).toEqual([
+      expect.stringContaining('Of jaeger the newest traces have no span of an agent'),
+    ])
+    expect(await other.listRuns('service:jaeger', 50)).toMatchObject({ runs: [{ traceId }] })
+    other.close()
+    expect((await get(`/api/runs/${traceId}`)).status).toBe(200)
+  })
+
   it('gives the page of a run with its rows, where the runs are, and that they are read only', async () => {
     await sendRun('paged', 3)
     const { traceId } = (await get('/api/runs?q=service:paged')).body.runs[0]

@@ -10,6 +10,8 @@ export interface AskedRange {
   /** No time was said. */
   isDefault: boolean
   fits(service: string): boolean
+  /** Which services was said. */
+  namesServices: boolean
   /** It is searched for words, which Jaeger cannot. */
   hasWords: boolean
 }
@@ -28,6 +30,7 @@ export function askedRange(query: string, nowMs: number): AskedRange {
     toMs,
     isDefault: fromMs === undefined,
     fits: (service) => patterns.every((pattern) => pattern.test(service)),
+    namesServices: services.length > 0,
     hasWords: text.trim() !== '',
   }
 }

@@ -1,6 +1,7 @@
 /** Fills a store from Jaeger: with the runs that are asked for, and with what came to them since. */
 import { createHash } from 'node:crypto'
 import { errorMessage } from '../../internal/errors.ts'
+import { tellsOfAgents } from '../model/digest.ts'
 import type { IncomingSpans } from '../otlp/incoming.ts'
 import type { Store } from '../store/store.ts'
 import { takeTurns } from '../turns.ts'
@@ -35,6 +36,8 @@ interface Load {
   cut: string[]
   /** That were not asked after. */
   servicesLeft: number
+  /** That had traces, and none of them of an agent. */
+  strangers: string[]
 }
 
 export class JaegerFeed {
@@ -121,6 +124,10 @@ export class JaegerFeed {
       notes.push(
         `Jaeger knows ${load.servicesLeft + MOST_SERVICES} services, and ${load.servicesLeft} were not asked after. Say service:NAME.`,
       )
+    if (load.strangers.length > 0)
+      notes.push(
+        `Of ${listed(load.strangers)} the newest traces have no span of an agent, a model or a tool: such traces are left out unless service:NAME names theirs.`,
+      )
     if (range.hasWords)
       notes.push('Jaeger cannot search for words: they were looked for in the runs that were fetched.')
     if (this.#rejected) notes.push(this.#rejected)
@@ -181,13 +188,15 @@ export class JaegerFeed {
       askedMs: nowMs,
       cut: [],
       servicesLeft: services.length - asked.length,
+      strangers: [],
     }
     const changed = new Set<string>()
     const rest = asked.values()
     const ask = async () => {
       for (const service of rest) {
         const found = await this.#searchService(service, range, most, nowMs)
-        if (found.isCut) load.cut.push(service)
+        if (found.isStranger) load.strangers.push(service)
+        else if (found.isCut) load.cut.push(service)
         for (const id of found.changed) changed.add(id)
       }
     }
@@ -198,18 +207,19 @@ export class JaegerFeed {
   /** Where the runs are too large for one answer, fewer of them. */
   async #searchService(
     service: string,
-    { fromMs, toMs }: AskedRange,
+    { fromMs, toMs, namesServices }: AskedRange,
     most: number,
     nowMs: number,
-  ): Promise<{ changed: Set<string>; isCut: boolean }> {
+  ): Promise<{ changed: Set<string>; isCut: boolean; isStranger: boolean }> {
     for (let limit = most; ; limit = Math.floor(limit / 4)) {
       try {
         const until = toMs ?? nowMs + AHEAD_MS
         const body = await this.#client.search({ service, fromMs, toMs: until, most: limit })
-        const { traceIds, changed } = body
-          ? await this.#take(body)
-          : { traceIds: 0, changed: new Set<string>() }
-        return { changed, isCut: limit < most || traceIds >= limit }
+        const { traceIds, left, changed } = body
+          ? await this.#take(body, namesServices)
+          : { traceIds: 0, left: 0, changed: new Set<string>() }
+        const isStranger = left > 0 && left === traceIds
+        return { changed, isCut: limit < most || traceIds >= limit, isStranger }
       } catch (error) {
         if (!(error instanceof TooLarge) || limit < 4) throw error
       }
@@ -226,14 +236,26 @@ export class JaegerFeed {
     }
   }
 
-  /** Stores what is new of an answer. */
-  async #take(body: Buffer): Promise<{ traceIds: number; changed: Set<string> }> {
+  /**
+   * Stores what is new of an answer.
+   *
+   * @param takesAll also traces of which no agent knows: Jaeger has those of all that a team runs, and its own.
+   */
+  async #take(
+    body: Buffer,
+    takesAll = true,
+  ): Promise<{ traceIds: number; left: number; changed: Set<string> }> {
     const { items, rejected, reason } = await takeTurns(readingAnswer(body, this.name))
     if (rejected > 0) this.#rejected = `${rejected} spans that Jaeger gave could not be read: ${reason}`
     this.#forgetRemoved()
     const changed = new Set<string>()
     const byTrace = Map.groupBy(items, (item) => item.traceId)
+    let left = 0
     for (const [traceId, all] of byTrace) {
+      if (!takesAll && !this.#runs.has(traceId) && !all.some((item) => tellsOfAgents(item.body.toString()))) {
+        left++
+        continue
+      }
       const run = this.#runs.get(traceId) ?? { digests: new Set<string>(), fetchedMs: 0, heardMs: 0 }
       // It was removed to make room.
       if (!this.#store.hasRun(traceId)) run.digests.clear()
@@ -257,7 +279,7 @@ export class JaegerFeed {
       }
       changed.add(traceId)
     }
-    return { traceIds: byTrace.size, changed }
+    return { traceIds: byTrace.size, left, changed }
   }
 
   /** Of a page that is open for weeks, memory holds no more than the store does. */

@@ -79,6 +79,25 @@ const BY_TRACELOOP: Record<string, SpanCategory> = {
   tool: 'tool',
 }
 
+/** What `classify` goes by, with a quote on either side as in OTLP/JSON. */
+const CATEGORY_KEYS = [
+  NAMES.operation,
+  NAMES.humanAction,
+  NAMES.tokensBefore,
+  NAMES.gateId,
+  NAMES.stepIndex,
+  NAMES.openInferenceKind,
+  NAMES.traceloopKind,
+  NAMES.aiOperation,
+  NAMES.toolName,
+  NAMES.requestModel,
+].flatMap(({ keys }) => keys.map((key) => `"${key}"`))
+
+/** Whether spans as OTLP/JSON may be of an agent, a model or a tool: `other` is all there is without. */
+export function tellsOfAgents(spans: string): boolean {
+  return CATEGORY_KEYS.some((key) => spans.includes(key))
+}
+
 export function classify(name: string, attributes: AttributeSource): SpanCategory {
   const operation = readText(attributes, NAMES.operation)
   const own = Object.hasOwn(BY_OPERATION, operation) ? BY_OPERATION[operation] : undefined
