@@ -37,10 +37,13 @@ const SCHEMA = `
   CREATE INDEX IF NOT EXISTS hookspan_approvals_root ON hookspan_approvals (root_operation_id, requested_at);
   CREATE INDEX IF NOT EXISTS hookspan_approvals_requested ON hookspan_approvals (requested_at, id);`
 
-/** What a status asks of a row at the time `?1`, in words that an index has: stores keep all that was ever asked. */
+/**
+ * What a status asks of a row at the time `$now`, in words that an index has: stores keep all that was ever asked. By name, because
+ * Node 22.15 counts no `?1` among the parameters by place.
+ */
 const IS: Readonly<Record<ApprovalStatus, string>> = {
-  pending: "status = 'pending' AND (?1 IS NULL OR expires_at IS NULL OR expires_at >= ?1)",
-  expired: "(status = 'expired' OR (status = 'pending' AND expires_at < ?1))",
+  pending: "status = 'pending' AND ($now IS NULL OR expires_at IS NULL OR expires_at >= $now)",
+  expired: "(status = 'expired' OR (status = 'pending' AND expires_at < $now))",
   answered: "status = 'answered'",
   cancelled: "status = 'cancelled'",
 }
@@ -86,7 +89,7 @@ export function sqliteStore(options: SqliteStoreOptions): ApprovalStore {
     if (keepMs === undefined || performance.now() - sweptAt < Math.min(keepMs, SWEEP_MS)) return
     sweptAt = performance.now()
     const until = Math.round(Date.now() - keepMs)
-    for (const isLong of ['over_at < ?1', "status = 'pending' AND expires_at < ?1"]) {
+    for (const isLong of ['over_at < ?', "status = 'pending' AND expires_at < ?"]) {
       const some = `SELECT id FROM hookspan_approvals WHERE ${isLong} LIMIT ${SWEPT_AT_ONCE}`
       try {
         kept.db.prepare(`DELETE FROM hookspan_approvals WHERE id IN (${some})`).run(until)
@@ -134,12 +137,19 @@ export function sqliteStore(options: SqliteStoreOptions): ApprovalStore {
     async list({ status, rootOperationId, limit = 100 } = {}, now = undefined) {
       const wanted = [
         status && (IS[status] ?? 'FALSE'),
-        rootOperationId !== undefined && 'root_operation_id = ?2',
+        rootOperationId !== undefined && 'root_operation_id = $rootOperationId',
       ]
-      const where = ['?1 IS ?1', '?2 IS ?2', ...wanted.filter((one) => typeof one === 'string')].join(' AND ')
+      const where = ['$now IS $now', '$rootOperationId IS $rootOperationId']
+      where.push(...wanted.filter((one) => typeof one === 'string'))
       const rows = kept.db
-        .prepare(`SELECT * FROM hookspan_approvals WHERE ${where} ORDER BY requested_at, id LIMIT ?3`)
-        .all(now === undefined ? null : Math.round(now), rootOperationId ?? null, rowsOf(limit))
+        .prepare(
+          `SELECT * FROM hookspan_approvals WHERE ${where.join(' AND ')} ORDER BY requested_at, id LIMIT $limit`,
+        )
+        .all({
+          $now: now === undefined ? null : Math.round(now),
+          $rootOperationId: rootOperationId ?? null,
+          $limit: rowsOf(limit),
+        })
       return (rows as unknown as Row[]).map((found) => asOf(listedOf(found), now))
     },
     async answer(id, answer: ApprovalAnswer, now) {

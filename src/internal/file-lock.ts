@@ -22,7 +22,7 @@ export class FileLock {
     const sqlite = loadSqlite()
     const url = pathToFileURL(path)
     url.searchParams.set('mode', make ? 'rwc' : 'rw')
-    const db = new sqlite.DatabaseSync(url, { timeout: 0 })
+    const db = new sqlite.DatabaseSync(url)
     try {
       // No journal: it would be a second file, and nothing is written.
       db.exec('PRAGMA journal_mode = MEMORY; BEGIN EXCLUSIVE')

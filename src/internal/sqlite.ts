@@ -1,3 +1,5 @@
+import type { DatabaseSync } from 'node:sqlite'
+
 /**
  * Loaded late: most programs need no SQLite.
  *
@@ -17,4 +19,21 @@ export function loadSqlite(): typeof import('node:sqlite') {
  */
 export function assertNoUrl(file: string): void {
   if (file.startsWith('file:')) throw new Error('it is a URL, and a path is needed')
+}
+
+/** Writes all of it, or nothing. */
+export function allOrNothing<T>(db: DatabaseSync, write: (db: DatabaseSync) => T): T {
+  db.exec('BEGIN IMMEDIATE')
+  try {
+    const given = write(db)
+    db.exec('COMMIT')
+    return given
+  } catch (error) {
+    try {
+      db.exec('ROLLBACK')
+    } catch {
+      // SQLite has rolled it back already, as on a full disk. Node 22.15 does not tell whether it has.
+    }
+    throw error
+  }
 }

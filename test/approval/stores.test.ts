@@ -300,7 +300,11 @@ it('sqliteStore finds what it lists by an index', async () => {
     sql,
   ) {
     if (/^\s*SELECT \* FROM hookspan_approvals WHERE/.test(sql) && sql.includes('LIMIT')) {
-      const plan = prepare.call(this, `EXPLAIN QUERY PLAN ${sql}`).all(0, 'r', 1) as { detail: string }[]
+      const plan = prepare
+        .call(this, `EXPLAIN QUERY PLAN ${sql}`)
+        .all({ $now: 0, $rootOperationId: 'r', $limit: 1 }) as {
+        detail: string
+      }[]
       asked.push(plan.map(({ detail }) => detail).join('; '))
     }
     return prepare.call(this, sql)

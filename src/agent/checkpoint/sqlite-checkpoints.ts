@@ -1,9 +1,9 @@
 import { join } from 'node:path'
-import type { DatabaseSync } from 'node:sqlite'
 import { SqliteHolder } from '../../approval/sqlite-holder.ts'
 import { dataFolder } from '../../internal/data-folder.ts'
 import { openDurableDatabase } from '../../internal/durable-database.ts'
 import { a, assertFields, required } from '../../internal/expect.ts'
+import { allOrNothing } from '../../internal/sqlite.ts'
 import { type CheckpointClaim, type CheckpointStore, notHeld } from './store.ts'
 
 const KEPT = { what: 'The checkpoints', of: 'runs', code: 'CHECKPOINT_FAILED' } as const
@@ -72,7 +72,7 @@ export function sqliteCheckpoints(options: { path: string }): CheckpointStore {
     async claim(operationId): Promise<CheckpointClaim> {
       const holder = own()
       const token = crypto.randomUUID()
-      return within(kept.db, (db) => {
+      return allOrNothing(kept.db, (db) => {
         const known = db
           .prepare('SELECT holder, token, records FROM hookspan_checkpoint_runs WHERE operation_id = ?')
           .get(operationId) as { holder: string | null; token: string | null; records: number } | undefined
@@ -99,7 +99,7 @@ export function sqliteCheckpoints(options: { path: string }): CheckpointStore {
       })
     },
     async append(operationId, token, { record, about }) {
-      within(kept.db, (db) => {
+      allOrNothing(kept.db, (db) => {
         const { changes } = db
           .prepare(
             `UPDATE hookspan_checkpoint_runs SET saved_at = ?, about = ?, records = records + 1
@@ -115,7 +115,7 @@ export function sqliteCheckpoints(options: { path: string }): CheckpointStore {
     },
     async release(operationId, token, { finished }) {
       left.add(token)
-      within(kept.db, (db) => {
+      allOrNothing(kept.db, (db) => {
         const gone = db
           .prepare(
             `DELETE FROM hookspan_checkpoint_runs WHERE operation_id = ? AND token = ? AND (? OR records = 0)`,
@@ -146,19 +146,5 @@ export function sqliteCheckpoints(options: { path: string }): CheckpointStore {
       holders.release()
       kept.close()
     },
-  }
-}
-
-/** All of it, or nothing. */
-function within<T>(db: DatabaseSync, work: (db: DatabaseSync) => T): T {
-  db.exec('BEGIN IMMEDIATE')
-  try {
-    const given = work(db)
-    db.exec('COMMIT')
-    return given
-  } catch (error) {
-    // A full disk may have rolled it back already.
-    if (db.isTransaction) db.exec('ROLLBACK')
-    throw error
   }
 }

@@ -163,7 +163,7 @@ function leavesLog(db: DatabaseSync): boolean {
 
 /** Alone where not even the file that several viewers share has room: by itself it needs none, and shows what there is. */
 function connect(file: string): { db: DatabaseSync; isAlone: boolean } {
-  const db = new DatabaseSync(file, { timeout: BUSY_MS })
+  const db = waiting(file)
   try {
     versionOf(db)
     return { db, isAlone: false }
@@ -176,8 +176,15 @@ function connect(file: string): { db: DatabaseSync; isAlone: boolean } {
 
 /** Has to be told before anything is read. */
 function connectAlone(file: string): DatabaseSync {
-  const db = new DatabaseSync(file, { timeout: BUSY_MS })
+  const db = waiting(file)
   db.exec('PRAGMA locking_mode = EXCLUSIVE')
+  return db
+}
+
+/** Told by a statement: Node 22.15 takes no `timeout` where it opens a file. */
+function waiting(file: string): DatabaseSync {
+  const db = new DatabaseSync(file)
+  db.exec(`PRAGMA busy_timeout = ${BUSY_MS}`)
   return db
 }
 

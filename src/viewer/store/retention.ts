@@ -1,5 +1,6 @@
 /** What leaves the store: a run that is not wanted any more, old ones, and the oldest of too many. */
 import type { DatabaseSync, StatementSync } from 'node:sqlite'
+import { allOrNothing } from '../../internal/sqlite.ts'
 import type { InTurns } from '../model/in-turns.ts'
 import { ChunkRemoval } from './chunk-removal.ts'
 import { rememberRemoved } from './row-ids.ts'
@@ -80,8 +81,7 @@ export class Retention {
   #removeSome(run: number): boolean {
     const chunks = this.#chunksOf.all(run, CHUNKS_AT_ONCE) as unknown as StoredChunk[]
     const isLast = chunks.length < CHUNKS_AT_ONCE
-    this.#db.exec('BEGIN IMMEDIATE')
-    try {
+    allOrNothing(this.#db, () => {
       for (const { id, spans } of chunks) this.#chunks.remove(id, spans)
       const between = { firstChunk: chunks[0]?.id ?? 0, lastChunk: chunks.at(-1)?.id ?? 0 }
       const logs = isLast
@@ -95,11 +95,7 @@ export class Retention {
         this.#db.prepare(rememberRemoved('run')).run(run)
       }
       this.#segments.dropEmpty({ ...between, firstLog: logs?.first ?? 0, lastLog: logs?.last ?? 0 })
-      this.#db.exec('COMMIT')
-    } catch (error) {
-      if (this.#db.isTransaction) this.#db.exec('ROLLBACK')
-      throw error
-    }
+    })
     for (const { id, spans } of chunks) this.#tell.chunkRemoved(id, spans)
     if (isLast) this.#tell.runRemoved(run)
     return isLast

@@ -33,9 +33,10 @@ export class RunUses {
   constructor(db: DatabaseSync) {
     this.#db = db
     this.#remove = db.prepare('DELETE FROM run_use WHERE run = ?')
+    // Node 22.15 hands on bytes that are none as NULL.
     this.#insert = db.prepare(
       `INSERT INTO run_use (run, kind, name, ${USE_COUNTS.map(columnOf).join(', ')}, durations, errors)
-       VALUES (?, ?, ?, ${USE_COUNTS.map(() => '?').join(', ')}, ?, ?)`,
+       VALUES (?, ?, ?, ${USE_COUNTS.map(() => '?').join(', ')}, coalesce(?, x''), ?)`,
     )
   }
 

@@ -1,6 +1,7 @@
 /** What the list says of each run: summed in idle moments, and before somebody looks. */
 import type { DatabaseSync, StatementSync } from 'node:sqlite'
 import { errorMessage } from '../../internal/errors.ts'
+import { allOrNothing } from '../../internal/sqlite.ts'
 import type { InTurns } from '../model/in-turns.ts'
 import type { RunUse } from '../model/run-uses.ts'
 import type { AskedInRun, RunSummary } from '../model/span.ts'
@@ -163,8 +164,7 @@ export class Summaries {
 
   #saveAll(all: readonly Summed[]): void {
     const removed: { chunk: number; spans: number }[] = []
-    this.#db.exec('BEGIN IMMEDIATE')
-    try {
+    allOrNothing(this.#db, () => {
       for (const { run, summary, uses, seq, logs, spans, asked } of all) {
         this.#removeSuperseded(spans, removed)
         const news = Number(this.#asked(run.traceId)?.open !== asked?.open)
@@ -172,11 +172,7 @@ export class Summaries {
         const { changes } = this.#save.run({ ...parametersOf(summary), id: run.id, seq, logs, news })
         if (changes > 0) this.#uses.save(run.id, uses)
       }
-      this.#db.exec('COMMIT')
-    } catch (error) {
-      if (this.#db.isTransaction) this.#db.exec('ROLLBACK')
-      throw error
-    }
+    })
     for (const { run, spans } of all) {
       this.#removals.runSummed(run.id)
       if (spans.superseded.length > 0) this.#removals.spansReplaced()

@@ -1,6 +1,7 @@
 /** The kept part of the text index: segments of documents that came one after the other, with their words in blocks. */
 import type { DatabaseSync, StatementSync } from 'node:sqlite'
 import { append } from '../../internal/append.ts'
+import { allOrNothing } from '../../internal/sqlite.ts'
 import type { InTurns } from '../model/in-turns.ts'
 import { findInBlock, packDocuments, unpackDocuments, type WordBlock } from './word-blocks.ts'
 import type { WordDocument } from './word-builder.ts'
@@ -80,8 +81,7 @@ export class WordSegments {
     documents: readonly WordDocument[],
     blocks: readonly WordBlock[],
   ): void {
-    this.#db.exec('BEGIN IMMEDIATE')
-    try {
+    allOrNothing(this.#db, () => {
       const mark = this.mark()
       if (mark.chunk === from.chunk && mark.log === from.log) {
         const packed = packDocuments(documents)
@@ -93,11 +93,7 @@ export class WordSegments {
         this.#saveMark.run(MARKS.chunk, to.chunk)
         this.#saveMark.run(MARKS.log, to.log)
       }
-      this.#db.exec('COMMIT')
-    } catch (error) {
-      if (this.#db.isTransaction) this.#db.exec('ROLLBACK')
-      throw error
-    }
+    })
   }
 
   /** Tells `found` of the documents of each segment that hold every word, those of the newest segment first. */

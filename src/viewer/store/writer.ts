@@ -1,6 +1,7 @@
 /** Puts arriving spans and logs into the tables: in any order, from any number of processes, without reading them. */
 import { createHash } from 'node:crypto'
 import type { DatabaseSync, StatementSync } from 'node:sqlite'
+import { allOrNothing } from '../../internal/sqlite.ts'
 import type { IncomingLog, IncomingSpans, Origin } from '../otlp/incoming.ts'
 import type { ArrivedRuns } from './arrivals.ts'
 import { packChunk } from './chunk.ts'
@@ -109,20 +110,18 @@ export class Writer {
     this.#assertThere()
     const touched = new Map<string, number>()
     this.#inserted.clear()
-    this.#db.exec('BEGIN IMMEDIATE')
     try {
-      this.#forgetRemoved()
-      write(touched)
-      // Those that were inserted just now say so themselves.
-      for (const run of touched.values()) if (!this.#inserted.has(run)) this.#touchRun.run(nowMs, run)
-      this.#db.exec('COMMIT')
-      for (const run of this.#inserted) this.#begun(run)
+      allOrNothing(this.#db, () => {
+        this.#forgetRemoved()
+        write(touched)
+        // Those that were inserted just now say so themselves.
+        for (const run of touched.values()) if (!this.#inserted.has(run)) this.#touchRun.run(nowMs, run)
+      })
     } catch (error) {
-      // SQLite rolls back by itself when the disk is full; then this second one has nothing to do.
-      if (this.#db.isTransaction) this.#db.exec('ROLLBACK')
       this.forget()
       throw error
     }
+    for (const run of this.#inserted) this.#begun(run)
     return new Set(touched.keys())
   }
 

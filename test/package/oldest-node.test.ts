@@ -1,0 +1,24 @@
+/** What depends on Node's own SQLite, on the oldest Node: it has less of it than the one of the other tests. */
+import { join } from 'node:path'
+import { expect, it } from 'vitest'
+import { outside, ROOT, run } from './support.ts'
+import { toolFor } from './tools.ts'
+
+const VITEST = join(ROOT, 'node_modules/vitest/vitest.mjs')
+
+it.each([
+  ['unit', ['test/agent/checkpoint-stores.test.ts', 'test/gates/what-is-shown.test.ts']],
+  ['policies', ['test/approval/stores.test.ts']],
+  [
+    'viewer',
+    ['store', 'model', 'run-uses', 'two-stores', 'what-is-kept'].map((name) => `test/viewer/${name}.test.ts`),
+  ],
+])('keeps there what is to be kept, as the tests of %s say', async (project, files) => {
+  const node = await toolFor('node')
+  if ('missing' in node) throw new Error(node.missing)
+  // Processes that a test starts are sources, which this Node reads only when told to.
+  const env = { ...outside, NODE_OPTIONS: '--experimental-strip-types --no-warnings' }
+  const args = [VITEST, 'run', '--project', project, ...files]
+  const { stdout } = await run(node.path, args, { cwd: ROOT, env, maxBuffer: 1e8 })
+  expect(stdout).toMatch(new RegExp(`Test Files +${files.length} passed`))
+})
