@@ -14,6 +14,11 @@ export interface Piece {
   src?: string
 }
 
+/** Of a longer one, what tells it from others is made of all of it, and is short: a run may say hundreds of megabytes. */
+const PRINT_LIMIT = 16_384
+/** Nobody can write two messages ahead that are taken for one. */
+const SEEDS = [randomSeed(), randomSeed()] as const
+
 /** Equal for what is the same message, even when its ids or empty parts differ between output and later input. */
 export function fingerprint(message: Message): string {
   const role = message.role === 'model' ? 'assistant' : message.role
@@ -32,7 +37,24 @@ export function fingerprint(message: Message): string {
         return JSON.stringify(part)
     }
   })
-  return `${role}\n${parts.filter(Boolean).join('\n')}`
+  const print = `${role}\n${parts.filter(Boolean).join('\n')}`
+  return print.length > PRINT_LIMIT ? shortPrint(print) : print
+}
+
+function shortPrint(print: string): string {
+  let [a, b] = SEEDS
+  for (let at = 0; at < print.length; at++) {
+    const code = print.charCodeAt(at)
+    a = Math.imul(a ^ code, 0x85ebca77)
+    a ^= a >>> 13
+    b = Math.imul(b ^ code, 0xc2b2ae3d)
+    b ^= b >>> 16
+  }
+  return `${print.length} ${a} ${b}`
+}
+
+function randomSeed(): number {
+  return Math.floor(Math.random() * 2 ** 32) | 0
 }
 
 /** What hookspan's tracing writes in place of the oldest messages, where all of them would have been too long. */
@@ -83,7 +105,12 @@ export function dataPiece(value: AttributeValue): Piece {
 }
 
 export function piece(type: Piece['type'], text: string): Piece {
-  return { type, text: text.slice(0, TEXT_LIMIT), cutChars: Math.max(0, text.length - TEXT_LIMIT) }
+  return { type, text: beginningOf(text, TEXT_LIMIT), cutChars: Math.max(0, text.length - TEXT_LIMIT) }
+}
+
+/** By itself: what is cut off a text in V8 keeps all of that text in memory. */
+export function beginningOf(text: string, chars: number): string {
+  return text.length > chars ? JSON.parse(JSON.stringify(text.slice(0, chars))) : text
 }
 
 export function firstWords(message: Message): string {
@@ -91,5 +118,5 @@ export function firstWords(message: Message): string {
     part.type === 'tool_call' ? `${part.name}(…)` : part.type === 'tool_result' ? textOf(part.result) : '',
   )
   const text = messageText(message) || calls.filter(Boolean).join(' ')
-  return `${message.role}: ${text.replace(/\s+/g, ' ').slice(0, 120)}`
+  return `${message.role}: ${beginningOf(text, 1_000).replace(/\s+/g, ' ').slice(0, 120)}`
 }

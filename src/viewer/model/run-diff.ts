@@ -3,7 +3,7 @@
 import { modelCall, toolCallFacts } from './call-content.ts'
 import { Brought, changesOf, type DiffChange, type DiffUnit } from './diff-changes.ts'
 import { finish, type InTurns } from './in-turns.ts'
-import { TEXT_LIMIT } from './message-pieces.ts'
+import { beginningOf, TEXT_LIMIT } from './message-pieces.ts'
 import { messageText, textOf } from './messages.ts'
 import { rowTitle } from './row-title.ts'
 import type { RunSummary, SpanRecord, SpanRow } from './span.ts'
@@ -142,7 +142,7 @@ export function lastWordsOf(
   for (const { spanId, category } of spans.toReversed()) {
     const span = category === 'llm' ? open(spanId) : undefined
     const text = span ? modelCall(span).output.map(messageText).filter(Boolean).join('\n') : ''
-    if (text) return text.slice(0, TEXT_LIMIT)
+    if (text) return beginningOf(text, TEXT_LIMIT)
   }
   return ''
 }
