@@ -5,10 +5,10 @@ import { Client } from '@modelcontextprotocol/sdk/client/index.js'
 import { InMemoryTransport } from '@modelcontextprotocol/sdk/inMemory.js'
 import { McpServer } from '@modelcontextprotocol/sdk/server/mcp.js'
 import { HookDispatcher } from 'hookspan'
-import { deny, mutate, skip } from 'hookspan/gates'
+import { deny, type Gate, mutate, skip } from 'hookspan/gates'
 import { GOOGLE_GENAI_CAPABILITIES, observeGoogleGenAI, unobserveGoogleGenAI } from 'hookspan/google-genai'
 import { human, mock, mockTools, type ScriptedStep, scriptedApprovals, scriptedFetch } from 'hookspan/mock'
-import { requireHuman, toolPolicy } from 'hookspan/policies'
+import { redact, requireHuman, toolPolicy } from 'hookspan/policies'
 import { afterEach, describe, expect, it, vi } from 'vitest'
 import { z } from 'zod'
 import type { activityTree } from '../support/activity-tree.ts'
@@ -338,6 +338,48 @@ describe('an observed client of @google/genai', () => {
       ].map((response, i) => ({ functionResponse: { id: `c${i}`, name: names[i], response } })),
     })
   })
+
+  /** A tool that answers `response`, as it is. */
+  const answering = (response: Record<string, unknown>): CallableTool => ({
+    tool: async () => ({ functionDeclarations: [{ name: 'search' }] }),
+    callTool: async () => [{ functionResponse: { id: 'c1', name: 'search', response } }],
+  })
+  const toldAs = (response: unknown) => ({
+    role: 'user',
+    parts: [{ functionResponse: { id: 'c1', name: 'search', response } }],
+  })
+
+  it.each([
+    ['no error', { error: null, rows: ['mail a@b.io'] }],
+    ['an error and more', { error: 'half of it', rows: ['mail a@b.io'] }],
+    ['an error that is no text', { error: { code: 7, mail: 'a@b.io' } }],
+  ])(
+    'asks the gates about an answer with %s, which is the same where they let it be',
+    async (_, response) => {
+      const success = response.error === null
+      const ended: unknown[] = []
+      const ask = async (...gates: Gate[]) => {
+        const { ai, dispatcher, fetch } = observed(SEARCH, DONE)
+        dispatcher.use({
+          name: 'careful',
+          gates,
+          hooks: [{ id: 'ended', type: 'afterToolCall', handler: (event) => void ended.push(event.success) }],
+        })
+        await ai.models.generateContent(asking(answering(response)))
+        return fetch.requests[1]?.messages.at(-1)
+      }
+      expect(await ask()).toEqual(toldAs(response))
+      expect(await ask({ id: 'let', point: 'afterToolCall', decide: () => undefined })).toEqual(
+        toldAs(response),
+      )
+      expect(ended).toEqual([success, success])
+      const hide = { id: 'hide', point: 'afterToolCall', decide: () => deny('hidden') } as const
+      expect(await ask(hide)).toEqual(toldAs({ error: expect.stringContaining('hidden') }))
+      expect(await ask(redact({ kinds: ['email'], in: ['toolResult'] }))).toEqual(
+        toldAs(JSON.parse(JSON.stringify(response).replace('a@b.io', '[email]'))),
+      )
+    },
+  )
 
   it('has a call of a name that the model made up as one tool call, which gates decide on', async () => {
     const { ai, dispatcher, fetch } = observed(

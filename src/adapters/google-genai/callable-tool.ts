@@ -1,6 +1,7 @@
-import { isMockedFailure, tellsFailure, wordsOf } from '../../dispatcher/calls/tool-outcome.ts'
+import { isMockedFailure, ToolResult, tellsFailure, wordsOf } from '../../dispatcher/calls/tool-outcome.ts'
 import type { ToolCallInit } from '../../dispatcher/index.ts'
 import { errorMessage } from '../../internal/errors.ts'
+import { safeStringify } from '../../internal/json.ts'
 import { isPlain, isRecord } from '../../internal/objects.ts'
 import { asObject, type Loose } from '../../wire/reading.ts'
 import type { SdkLoop } from '../sdk-loop/sdk-loop.ts'
@@ -71,9 +72,7 @@ async function callOne(
     gave = answers
     if (answers.length === 0) throw new ToolFailure(NO_ANSWER)
     told = responseOf(gave)
-    const { error } = asObject(told) ?? {}
-    if (error !== undefined) throw new ToolFailure(typeof error === 'string' ? error : JSON.stringify(error))
-    return told
+    return resultOf(told)
   })
   if (outcome.state === 'completed' && outcome.result === told) return gave
   const answer = (response: Loose) => [{ functionResponse: { ...(id && { id }), name, response } }]
@@ -83,11 +82,24 @@ async function callOne(
     if (failed || isMockedFailure(outcome)) return answer({ error: errorMessage(outcome.error) })
     throw outcome.error
   }
-  if (!('result' in outcome) || tellsFailure(outcome))
-    return answer({ error: outcome.toToolMessage().content })
+  const { content } = outcome.toToolMessage()
+  if (!('result' in outcome)) return answer({ error: content })
   const { result } = outcome
-  const saysItself = isRecord(result) && isPlain(result) && wordsOf(outcome) === undefined
-  return answer(saysItself ? result : { output: outcome.toToolMessage().content })
+  const words = wordsOf(outcome)
+  const saysItself = isRecord(result) && isPlain(result)
+  if (saysItself && (words === undefined || words === safeStringify(result))) return answer(result)
+  return answer(tellsFailure(outcome) ? { error: content } : { output: content })
+}
+
+/**
+ * As one that failed, where it says so. What is no more than the words of an error is thrown, as a tool throws; all else is a result,
+ * which gates are asked about.
+ */
+function resultOf(told: unknown): unknown {
+  const { error, ...more } = asObject(told) ?? {}
+  if (error === undefined || error === null) return told
+  if (typeof error === 'string' && Object.keys(more).length === 0) throw new ToolFailure(error)
+  return new ToolResult({ content: safeStringify(told), success: false, data: told })
 }
 
 /** What a call is told with that has come to nothing: the model is told nothing. */
