@@ -14,6 +14,8 @@ process.stdout.on('error', (error: NodeJS.ErrnoException) => {
   console.error(`hookspan: cannot write to the standard output: ${error.message}.`)
   process.exit(1)
 })
+// Nobody reads what is said, or its disk is full: a program that runs is not left alone for that, and its exit code counts.
+process.stderr.on('error', () => {})
 // Loaded only now: an old Node could not even read it.
 void start(process.argv.slice(2)).then((code) => {
   process.exitCode = code

@@ -1,10 +1,13 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import {
+  closeSync,
   copyFileSync,
   cpSync,
+  existsSync,
   mkdirSync,
   mkdtempSync,
+  openSync,
   readFileSync,
   symlinkSync,
   writeFileSync,
@@ -876,6 +879,24 @@ describe('hookspan run', () => {
       })
       await once(child.stdout, 'data')
       process.kill(-(child.pid ?? 0), signal)
+
+      expect(await once(child, 'close')).toEqual([3, null])
+    },
+  )
+
+  it.each(['a pipe that nobody reads', 'a full disk'])(
+    'stays with the program where it can say nothing: %s',
+    async (where) => {
+      // Only Linux has a disk that is always full.
+      if (where === 'a full disk' && !existsSync('/dev/full')) return
+      const full = where === 'a full disk' ? openSync('/dev/full', 'w') : 'pipe'
+      const wait = 'setTimeout(() => process.exit(3), 1_000)'
+      const child = spawn(process.execPath, [BIN, 'run', '--', process.execPath, '-e', wait], {
+        env: { ...process.env, ...env, NODE_OPTIONS: '' },
+        stdio: ['ignore', 'ignore', full],
+      })
+      child.stderr?.destroy()
+      if (typeof full === 'number') closeSync(full)
 
       expect(await once(child, 'close')).toEqual([3, null])
     },
