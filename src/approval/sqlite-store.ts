@@ -1,5 +1,6 @@
+import type { DatabaseSync, SQLInputValue } from 'node:sqlite'
 import type { ApprovalAnswer, ExecutionClaim, RunClaim, SettledExecution } from '../gates/index.ts'
-import { type DurableDatabase, openDurableDatabase } from '../internal/durable-database.ts'
+import { openDurableDatabase } from '../internal/durable-database.ts'
 import { a, assertFields, required } from '../internal/expect.ts'
 import { safeStringify } from '../internal/json.ts'
 import { defined } from '../internal/objects.ts'
@@ -80,8 +81,7 @@ export interface SqliteStoreOptions extends Retention {
  */
 export function sqliteStore(options: SqliteStoreOptions): ApprovalStore {
   assertFields<SqliteStoreOptions>(options, { path: required(a.name), ...RETENTION }, 'sqliteStore')
-  const kept = openDurableDatabase(options.path, SCHEMA, KEPT)
-  addColumn(kept)
+  const kept = openDurableDatabase(options.path, makeTables, KEPT)
   const { keepMs } = options
   let sweptAt = Number.NEGATIVE_INFINITY
   /** What is over since so long, and what expired so long ago and nobody closed. */
@@ -99,39 +99,43 @@ export function sqliteStore(options: SqliteStoreOptions): ApprovalStore {
     }
   }
   const holder = new SqliteHolder(options.path)
-  const row = (id: string) =>
-    kept.db.prepare('SELECT * FROM hookspan_approvals WHERE id = ?').get(id) as unknown as Row | undefined
-  const closed = (id: string, changes: number | bigint): ClosedRecord | undefined => {
-    const found = row(id)
-    return found && { record: listedOf(found), closed: Number(changes) > 0 }
+  const all = (sql: string, ...values: SQLInputValue[]) => kept.within((db) => db.prepare(sql).all(...values))
+  /** Gives whether it changed anything. */
+  const change = (sql: string, ...values: SQLInputValue[]) =>
+    kept.within((db) => Number(db.prepare(sql).run(...values).changes) > 0)
+  const row = async (id: string) => {
+    const [found] = await all('SELECT * FROM hookspan_approvals WHERE id = ?', id)
+    return found as unknown as Row | undefined
+  }
+  const asClosed = async (id: string, closed: boolean): Promise<ClosedRecord | undefined> => {
+    const found = await row(id)
+    return found && { record: listedOf(found), closed }
   }
   return {
     async add(request) {
       forget()
-      kept.db
-        .prepare(
-          `INSERT INTO hookspan_approvals (id, root_operation_id, requested_at, expires_at, request)
+      await change(
+        `INSERT INTO hookspan_approvals (id, root_operation_id, requested_at, expires_at, request)
          VALUES (?, ?, ?, ?, ?) ON CONFLICT (id) DO NOTHING`,
-        )
-        .run(
-          request.id,
-          request.rootOperationId,
-          Math.round(request.requestedAt),
-          request.expiresAt === undefined ? null : Math.floor(request.expiresAt),
-          safeStringify(request),
-        )
-      return readRecord(keptOf(row(request.id) as Row))
+        request.id,
+        request.rootOperationId,
+        Math.round(request.requestedAt),
+        request.expiresAt === undefined ? null : Math.floor(request.expiresAt),
+        safeStringify(request),
+      )
+      return readRecord(keptOf((await row(request.id)) as Row))
     },
     async get(id) {
-      const found = row(id)
+      const found = await row(id)
       return found && readRecord(keptOf(found))
     },
     async closed(ids) {
       // The sign keeps SQLite from looking through all that is pending in other processes.
       const open = "SELECT 1 FROM hookspan_approvals WHERE id = value AND +status = 'pending'"
-      const rows = kept.db
-        .prepare(`SELECT value AS id FROM json_each(?) WHERE NOT EXISTS (${open})`)
-        .all(JSON.stringify(ids))
+      const rows = await all(
+        `SELECT value AS id FROM json_each(?) WHERE NOT EXISTS (${open})`,
+        JSON.stringify(ids),
+      )
       return rows.map(({ id }) => id as string)
     },
     async list({ status, rootOperationId, limit = 100 } = {}, now = undefined) {
@@ -141,89 +145,82 @@ export function sqliteStore(options: SqliteStoreOptions): ApprovalStore {
       ]
       const where = ['$now IS $now', '$rootOperationId IS $rootOperationId']
       where.push(...wanted.filter((one) => typeof one === 'string'))
-      const rows = kept.db
-        .prepare(
-          `SELECT * FROM hookspan_approvals WHERE ${where.join(' AND ')} ORDER BY requested_at, id LIMIT $limit`,
-        )
-        .all({
+      const found = `SELECT * FROM hookspan_approvals WHERE ${where.join(' AND ')}`
+      const rows = await kept.within((db) =>
+        db.prepare(`${found} ORDER BY requested_at, id LIMIT $limit`).all({
           $now: now === undefined ? null : Math.round(now),
           $rootOperationId: rootOperationId ?? null,
           $limit: rowsOf(limit),
-        })
+        }),
+      )
       return (rows as unknown as Row[]).map((found) => asOf(listedOf(found), now))
     },
     async answer(id, answer: ApprovalAnswer, now) {
-      const { changes } = kept.db
-        .prepare(
-          `UPDATE hookspan_approvals SET status = 'answered', answer = ?, closed_at = ?, over_at = ?
-           WHERE id = ? AND status = 'pending' AND (expires_at IS NULL OR expires_at >= ?)`,
-        )
-        .run(
-          safeStringify(answer),
-          Math.round(now),
-          isOver('answered', answer) ? Date.now() : null,
-          id,
-          Math.round(now),
-        )
-      return closed(id, changes)
+      const isTaken = await change(
+        `UPDATE hookspan_approvals SET status = 'answered', answer = ?, closed_at = ?, over_at = ?
+         WHERE id = ? AND status = 'pending' AND (expires_at IS NULL OR expires_at >= ?)`,
+        safeStringify(answer),
+        Math.round(now),
+        isOver('answered', answer) ? Date.now() : null,
+        id,
+        Math.round(now),
+      )
+      return asClosed(id, isTaken)
     },
     async close(id, status, now) {
-      const { changes } = kept.db
-        .prepare(
-          `UPDATE hookspan_approvals SET status = ?, closed_at = ?, over_at = ? WHERE id = ? AND status = 'pending'`,
-        )
-        .run(status, Math.round(now), Date.now(), id)
-      return closed(id, changes)
+      const isClosed = await change(
+        `UPDATE hookspan_approvals SET status = ?, closed_at = ?, over_at = ? WHERE id = ? AND status = 'pending'`,
+        status,
+        Math.round(now),
+        Date.now(),
+        id,
+      )
+      return asClosed(id, isClosed)
     },
     async claim(id): Promise<ExecutionClaim> {
-      const { changes } = kept.db
-        .prepare(
-          `UPDATE hookspan_approvals SET execution = 'claimed', over_at = ?
-           WHERE id = ? AND status = 'answered' AND execution IS NULL`,
-        )
-        .run(Date.now(), id)
-      if (Number(changes) > 0) return { state: 'run' }
-      const found = row(id)
+      const isOurs = await change(
+        `UPDATE hookspan_approvals SET execution = 'claimed', over_at = ?
+         WHERE id = ? AND status = 'answered' AND execution IS NULL`,
+        Date.now(),
+        id,
+      )
+      if (isOurs) return { state: 'run' }
+      const found = await row(id)
       if (found?.status !== 'answered') throw notAnswered(id)
       if (found.result === null) return { state: 'unknown' }
       return { state: 'done', result: JSON.parse(found.result) as SettledExecution }
     },
     async settle(id, result) {
-      const { changes } = kept.db
-        .prepare(
-          `UPDATE hookspan_approvals SET execution = 'settled', result = ?, over_at = ?
-           WHERE id = ? AND execution = 'claimed'`,
-        )
-        .run(safeStringify(result), Date.now(), id)
-      if (Number(changes) === 0) throw notAnswered(id)
+      const isSettled = await change(
+        `UPDATE hookspan_approvals SET execution = 'settled', result = ?, over_at = ?
+         WHERE id = ? AND execution = 'claimed'`,
+        safeStringify(result),
+        Date.now(),
+        id,
+      )
+      if (!isSettled) throw notAnswered(id)
     },
     async claimRun(key): Promise<RunClaim> {
       const own = options.path === ':memory:' ? '' : holder.id
       for (;;) {
-        const added = kept.db
-          .prepare('INSERT INTO hookspan_runs (key, holder) VALUES (?, ?) ON CONFLICT (key) DO NOTHING')
-          .run(key, own)
-        if (Number(added.changes) > 0) return { state: 'run' }
-        const known = kept.db.prepare('SELECT holder, result FROM hookspan_runs WHERE key = ?').get(key)
+        const added = 'INSERT INTO hookspan_runs (key, holder) VALUES (?, ?) ON CONFLICT (key) DO NOTHING'
+        if (await change(added, key, own)) return { state: 'run' }
+        const [known] = await all('SELECT holder, result FROM hookspan_runs WHERE key = ?', key)
         if (known === undefined) continue
         const { holder: other, result } = known as { holder: string; result: string | null }
         if (result !== null) return { state: 'done', result: JSON.parse(result) }
         if (own === '' || holder.isAlive(other)) return { state: 'held' }
-        const taken = kept.db
-          .prepare('UPDATE hookspan_runs SET holder = ? WHERE key = ? AND holder = ? AND result IS NULL')
-          .run(own, key, other)
-        if (Number(taken.changes) > 0) return { state: 'run' }
+        const taken = 'UPDATE hookspan_runs SET holder = ? WHERE key = ? AND holder = ? AND result IS NULL'
+        if (await change(taken, own, key, other)) return { state: 'run' }
       }
     },
     async settleRun(key, result) {
       const own = options.path === ':memory:' ? '' : holder.id
       if (result === undefined) {
-        kept.db.prepare('DELETE FROM hookspan_runs WHERE key = ? AND holder = ?').run(key, own)
+        await change('DELETE FROM hookspan_runs WHERE key = ? AND holder = ?', key, own)
       } else {
-        const text = safeStringify(result)
-        kept.db
-          .prepare('UPDATE hookspan_runs SET result = ? WHERE key = ? AND holder = ?')
-          .run(text, key, own)
+        const settled = 'UPDATE hookspan_runs SET result = ? WHERE key = ? AND holder = ?'
+        await change(settled, safeStringify(result), key, own)
       }
     },
     async dispose() {
@@ -233,19 +230,24 @@ export function sqliteStore(options: SqliteStoreOptions): ApprovalStore {
   }
 }
 
+function makeTables(db: DatabaseSync): void {
+  db.exec(SCHEMA)
+  addColumn(db)
+}
+
 /** Since when nothing more is to be done. Files of versions before have no such column; what was over by then stays. */
-function addColumn(kept: DurableDatabase): void {
+function addColumn(db: DatabaseSync): void {
   const has = () =>
-    kept.db.prepare(`SELECT 1 FROM pragma_table_info('hookspan_approvals') WHERE name = 'over_at'`).get()
+    db.prepare(`SELECT 1 FROM pragma_table_info('hookspan_approvals') WHERE name = 'over_at'`).get()
   if (!has()) {
     try {
-      kept.db.exec('ALTER TABLE hookspan_approvals ADD COLUMN over_at INTEGER')
+      db.exec('ALTER TABLE hookspan_approvals ADD COLUMN over_at INTEGER')
     } catch (error) {
       // Another process did at this moment.
       if (!has()) throw error
     }
   }
-  kept.db.exec('CREATE INDEX IF NOT EXISTS hookspan_approvals_over ON hookspan_approvals (over_at)')
+  db.exec('CREATE INDEX IF NOT EXISTS hookspan_approvals_over ON hookspan_approvals (over_at)')
 }
 
 /** SQLite takes whole numbers. */

@@ -1,9 +1,10 @@
 import { dirname } from 'node:path'
 import type { DatabaseSync } from 'node:sqlite'
+import { delay } from './async.ts'
 import { errorSentence, HookspanError, type HookspanErrorCode } from './errors.ts'
 import { makeFolder } from './make-folder.ts'
 import { makePrivateFile } from './private-file.ts'
-import { assertNoUrl, loadSqlite } from './sqlite.ts'
+import { assertNoUrl, isBusy, loadSqlite } from './sqlite.ts'
 import { whileThere } from './while-there.ts'
 
 /** What is kept in a file, as its errors call it. */
@@ -20,9 +21,13 @@ export interface Kept {
  *
  * @throws HookspanError of that code, where the file is none of these or cannot be made.
  */
-export function openDurableDatabase(path: string, schema: string, { what, of, code }: Kept): DurableDatabase {
+export function openDurableDatabase(
+  path: string,
+  makeTables: (db: DatabaseSync) => void,
+  { what, of, code }: Kept,
+): DurableDatabase {
   try {
-    return new DurableDatabase(open(path, schema), path)
+    return new DurableDatabase(open(path, makeTables), path, what)
   } catch (error) {
     const mend = isDamaged(error)
       ? `Put a whole copy of it back, with the \`-wal\` that lies beside it, or name another file, which knows nothing of its ${of}.`
@@ -32,13 +37,45 @@ export function openDurableDatabase(path: string, schema: string, { what, of, co
   }
 }
 
+/** Milliseconds for which others may be writing. */
+const PATIENCE_MS = 5_000
+const FIRST_WAIT_MS = 2
+const LONGEST_WAIT_MS = 50
+
 export class DurableDatabase {
   readonly #db: DatabaseSync
+  readonly #name: string
   readonly #assertThere: () => void
 
-  constructor(db: DatabaseSync, path: string) {
+  constructor(db: DatabaseSync, path: string, what: string) {
     this.#db = db
+    this.#name = `${what} in "${path}"`
     this.#assertThere = whileThere(path, 'Put it back, or start this process again.')
+  }
+
+  /**
+   * Does it at once, or as soon as no other process is writing: SQLite's own waiting would hold up whatever else this process
+   * does. It may be done several times: no statement of it may come after one that has changed something.
+   *
+   * @throws what it throws, and Error where others do not let go.
+   */
+  async within<T>(work: (db: DatabaseSync) => T): Promise<T> {
+    const until = performance.now() + PATIENCE_MS
+    for (let waitMs = FIRST_WAIT_MS; ; waitMs = Math.min(waitMs * 2, LONGEST_WAIT_MS)) {
+      try {
+        return work(this.db)
+      } catch (error) {
+        if (!isBusy(error)) throw error
+        if (performance.now() > until) throw this.#locked(error)
+      }
+      // Not all at once: of many who wait, each is to have its turn.
+      await delay(waitMs * (0.5 + Math.random() / 2))
+    }
+  }
+
+  #locked(cause: unknown): Error {
+    const why = `${this.#name} are locked by another process, for more than ${PATIENCE_MS / 1_000} s. Nothing was changed. End or continue that process.`
+    return new Error(why, { cause })
   }
 
   /** To be asked for anew each time. @throws Error once its file was removed. */
@@ -58,7 +95,7 @@ function isDamaged(error: unknown): boolean {
   return errcode === 11 || errcode === 26
 }
 
-function open(path: string, schema: string): DatabaseSync {
+function open(path: string, makeTables: (db: DatabaseSync) => void): DatabaseSync {
   assertNoUrl(path)
   if (path !== ':memory:') {
     makeFolder(dirname(path), { mode: 0o700 })
@@ -71,7 +108,9 @@ function open(path: string, schema: string): DatabaseSync {
     db.exec('PRAGMA busy_timeout = 5000; PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL;')
     // What was forgotten is overwritten: it would stay in the file, for who reads its bytes.
     db.exec('PRAGMA secure_delete = ON;')
-    db.exec(schema)
+    makeTables(db)
+    // From now on nothing stands still for others: see `within`.
+    db.exec('PRAGMA busy_timeout = 0')
     return db
   } catch (error) {
     db.close()

@@ -1,6 +1,6 @@
 import type { DatabaseSync } from 'node:sqlite'
 import { pathToFileURL } from 'node:url'
-import { loadSqlite } from './sqlite.ts'
+import { isBusy, loadSqlite } from './sqlite.ts'
 
 /**
  * A lock between processes, threads and containers: an empty SQLite file that is held in a transaction. The system lets
@@ -37,10 +37,4 @@ export class FileLock {
   release(): void {
     if (this.#db.isOpen) this.#db.close()
   }
-}
-
-const SQLITE_BUSY = 5
-
-function isBusy(error: unknown): boolean {
-  return ((error as { errcode?: number }).errcode ?? 0) % 256 === SQLITE_BUSY
 }

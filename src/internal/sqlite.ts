@@ -37,3 +37,10 @@ export function allOrNothing<T>(db: DatabaseSync, write: (db: DatabaseSync) => T
     throw error
   }
 }
+
+const SQLITE_BUSY = 5
+
+/** Another process has it. */
+export function isBusy(error: unknown): boolean {
+  return ((error as { errcode?: number }).errcode ?? 0) % 256 === SQLITE_BUSY
+}

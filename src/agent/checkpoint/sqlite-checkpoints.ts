@@ -61,18 +61,19 @@ export function defaultCheckpoints(): CheckpointStore {
 export function sqliteCheckpoints(options: { path: string }): CheckpointStore {
   assertFields(options, { path: required(a.name) }, 'sqliteCheckpoints')
   const { path } = options
-  const kept = openDurableDatabase(path, SCHEMA, KEPT)
+  const kept = openDurableDatabase(path, (db) => db.exec(SCHEMA), KEPT)
   const holders = new SqliteHolder(path)
   const own = () => (path === ':memory:' ? 'memory' : holders.id)
   /** Let go of while nothing could be written, as on a full disk: whoever asks this store for such a run is given it. */
   const left = new Set<string>()
   const isAlive = (holder: string | null) =>
     holder !== null && (path === ':memory:' || holders.isAlive(holder))
+  const inOne = <T>(work: (db: DatabaseSync) => T) => kept.within((db) => allOrNothing(db, work))
   return {
     async claim(operationId): Promise<CheckpointClaim> {
       const holder = own()
       const token = crypto.randomUUID()
-      return allOrNothing(kept.db, (db) => {
+      return inOne((db) => {
         const known = db
           .prepare('SELECT holder, token, records FROM hookspan_checkpoint_runs WHERE operation_id = ?')
           .get(operationId) as { holder: string | null; token: string | null; records: number } | undefined
@@ -99,7 +100,7 @@ export function sqliteCheckpoints(options: { path: string }): CheckpointStore {
       })
     },
     async append(operationId, token, { record, about }) {
-      allOrNothing(kept.db, (db) => {
+      await inOne((db) => {
         const { changes } = db
           .prepare(
             `UPDATE hookspan_checkpoint_runs SET saved_at = ?, about = ?, records = records + 1
@@ -115,7 +116,7 @@ export function sqliteCheckpoints(options: { path: string }): CheckpointStore {
     },
     async release(operationId, token, { finished }) {
       left.add(token)
-      allOrNothing(kept.db, (db) => {
+      await inOne((db) => {
         const gone = db
           .prepare(
             `DELETE FROM hookspan_checkpoint_runs WHERE operation_id = ? AND token = ? AND (? OR records = 0)`,
@@ -132,12 +133,9 @@ export function sqliteCheckpoints(options: { path: string }): CheckpointStore {
       left.delete(token)
     },
     async list() {
-      const rows = kept.db
-        .prepare(
-          `SELECT operation_id, holder, saved_at, about FROM hookspan_checkpoint_runs WHERE records > 0
-           ORDER BY saved_at, operation_id`,
-        )
-        .all() as unknown as Row[]
+      const listed = `SELECT operation_id, holder, saved_at, about FROM hookspan_checkpoint_runs WHERE records > 0
+        ORDER BY saved_at, operation_id`
+      const rows = await kept.within((db) => db.prepare(listed).all() as unknown as Row[])
       return rows.map(({ operation_id: operationId, holder, saved_at: savedAt, about }) => {
         return { operationId, savedAt, held: isAlive(holder), about }
       })
