@@ -42,8 +42,8 @@ export const REDIS_PLACE: Fields<RedisPlace> = {
 /** Milliseconds that a connection may take: a client tries again for ever, whatever is wrong, and tells only who listens. */
 const CONNECT_MS = 10_000
 
-/** Milliseconds in which something is sent to Redis, or not at all: an answer has a giver who waits, and others who write to the audit log. */
-const SOON_MS = 5_000
+/** Milliseconds in which Redis answers, or is taken to be away: an answer has a giver who waits, and others who write to the audit log. */
+export const SOON_MS = 5_000
 
 /** One connection for commands, and one for each subscription, made when they are needed. */
 export class RedisPool {
@@ -71,7 +71,7 @@ export class RedisPool {
   }
 
   /** Why nothing comes of what is asked, as far as that is known. */
-  get trouble(): string {
+  get #trouble(): string {
     return this.#failure === undefined ? '' : `: ${errorMessage(this.#failure)}`
   }
 
@@ -82,7 +82,7 @@ export class RedisPool {
       connecting.then((value) => ({ value })),
     )
     if (connected !== undefined) return connected.value
-    throw new Error(`Redis cannot be reached${this.trouble}`)
+    throw new Error(`Redis cannot be reached${this.#trouble}`)
   }
 
   readonly #heard = (error: unknown): void => {
@@ -91,20 +91,31 @@ export class RedisPool {
 
   /**
    * A script, which Redis runs alone: that is what makes a step atomic over processes and machines. It is taken back where it was not
-   * sent within so many milliseconds: version 5 of the client keeps it for as long as Redis is away, 6 for 5 s.
+   * sent within so many milliseconds: version 5 of the client keeps it for as long as Redis is away, 6 for 5 s. What was sent to one
+   * that stands still, or is cut off without a word, may be run once it is back.
    */
   async eval(script: string, keys: string[], args: string[], withinMs = SOON_MS): Promise<unknown> {
     const client = await this.client()
     const signal = AbortSignal.timeout(withinMs)
     const sender = client.withAbortSignal?.(signal) ?? client
     try {
-      return await sender.eval(script, { keys, arguments: args })
+      return await this.answered(sender.eval(script, { keys, arguments: args }), withinMs)
     } catch (error) {
       const missing = missingInCluster(errorMessage(error))
       if (missing === undefined) throw error
       const why = `${errorSentence(error)} Redis runs as a cluster: give ${missing}.`
       throw new Error(why, { cause: error })
     }
+  }
+
+  /** @throws Error where it takes longer. */
+  async answered(asking: Promise<unknown>, withinMs: number): Promise<unknown> {
+    // What came while this process stood still is read before it counts as late.
+    const answer = (await within(withinMs, asking)) ?? (await within(0, asking))
+    if (answer !== undefined) return answer
+    // Nobody waits for it any more.
+    asking.catch(() => {})
+    throw new Error(`Redis did not answer within ${withinMs} ms${this.#trouble}`)
   }
 
   async #connect(): Promise<RedisClient> {

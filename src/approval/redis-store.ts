@@ -3,7 +3,7 @@ import { a, assertFields } from '../internal/expect.ts'
 import { safeStringify } from '../internal/json.ts'
 import { defined } from '../internal/objects.ts'
 import { notAnswered } from './memory-store.ts'
-import { REDIS_PLACE, type RedisPlace, RedisPool } from './redis-client.ts'
+import { REDIS_PLACE, type RedisPlace, RedisPool, SOON_MS } from './redis-client.ts'
 import { RedisLeases } from './redis-leases.ts'
 import {
   type ApprovalRecord,
@@ -45,8 +45,20 @@ const ADD = `
   end
   return redis.call('HGETALL', KEYS[1])`
 
-/** A publish that an ACL refuses undoes nothing of what was written before it: who waits looks by itself, too. */
-const CLOSE = `
+const NOW = `
+  local time = redis.call('TIME')
+  local now = time[1] * 1000 + math.floor(time[2] / 1000)`
+
+/** Of the node that has the key. */
+const CLOCK = `${NOW}
+  return tostring(now)`
+
+/**
+ * ARGV[6]: until when, by Redis's clock: one that stood still takes nothing whose giver has been told that it did not.
+ * A publish that an ACL refuses undoes nothing of what was written before it: who waits looks by itself, too.
+ */
+const CLOSE = `${NOW}
+  if ARGV[6] ~= '' and now > tonumber(ARGV[6]) then return redis.error_reply('ERR the answer came too late') end
   local status = redis.call('HGET', KEYS[1], 'status')
   if not status then return {} end
   local expires = redis.call('HGET', KEYS[1], 'expiresAt')
@@ -94,10 +106,6 @@ const SETTLE = `
   redis.call('HSET', KEYS[1], 'execution', 'settled', 'result', ARGV[1])
   if ARGV[2] ~= '' then redis.call('PEXPIRE', KEYS[1], ARGV[2]) end
   return {'ok', '1'}`
-
-const NOW = `
-  local time = redis.call('TIME')
-  local now = time[1] * 1000 + math.floor(time[2] / 1000)`
 
 const CLAIM_RUN = `${NOW}
   local result = redis.call('HGET', KEYS[1], 'result')
@@ -175,7 +183,9 @@ export function redisStore(options: RedisStoreOptions): ApprovalStore {
   ): Promise<ClosedRecord | undefined> => {
     const given = answer === undefined ? '' : safeStringify(answer)
     const keys = [keyOf(id), channel, open, over]
-    const args = [status, String(now), given, id, isOver(status, answer) ? kept : '']
+    const until =
+      answer === undefined ? '' : String(Number(await pool.eval(CLOCK, [keyOf(id)], [])) + SOON_MS)
+    const args = [status, String(now), given, id, isOver(status, answer) ? kept : '', until]
     const fields = await run(CLOSE, keys, args)
     forget()
     const record = listedOf(id, fields)

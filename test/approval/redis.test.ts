@@ -194,7 +194,8 @@ describe.skipIf(url === undefined)('while Redis is away', () => {
       audit: {
         append: async ({ event }) => {
           events.push(event)
-          if (event === 'answered') redis.loseNextReply()
+          // The first one says what time it is there.
+          if (event === 'answered') redis.loseReply(1)
         },
       },
     })
@@ -209,6 +210,77 @@ describe.skipIf(url === undefined)('while Redis is away', () => {
     expect(events).toEqual(['answered'])
     expect((await outcome).state).toBe('completed')
     expect(ran).toHaveLength(1)
+  })
+})
+
+describe.skipIf(url === undefined)('while Redis stands still', () => {
+  /** Its connections are open, and nothing comes of them. */
+  const standingStill = async () => {
+    const admin = await createClient({ url: url as string }).connect()
+    const pid = Number(/process_id:(\d+)/.exec(await admin.info('server'))?.[1])
+    admin.destroy()
+    const goOn = () => void process.kill(pid, 'SIGCONT')
+    onTestFinished(goOn)
+    return { stop: () => void process.kill(pid, 'SIGSTOP'), goOn }
+  }
+
+  it('an answer is refused within some seconds, and not taken later', async () => {
+    const redis = await standingStill()
+    const events: string[] = []
+    const { approvals, call, ran, op } = desk({
+      store: redisStore({ url: url as string, prefix: `${crypto.randomUUID()}:` }),
+      audit: {
+        append: async ({ event }) => {
+          events.push(event)
+          if (event === 'answered' && events.length === 2) redis.stop()
+        },
+      },
+    })
+    onTestFinished(() => approvals.close())
+    const outcome = call()
+    const { id } = await pending(approvals)
+    await expect(approvals.respond(id, { decision: 'approve' })).rejects.toThrow(
+      /did not answer within 5000 ms/,
+    )
+    expect(events).toEqual(['requested', 'answered', 'refused'])
+    redis.goOn()
+    expect((await approvals.get(id))?.status).toBe('pending')
+    await approvals.respond(id, { decision: 'approve' })
+    expect((await outcome).state).toBe('completed')
+    expect(ran).toHaveLength(1)
+    await op.complete()
+  })
+
+  it('nobody waits for it: who asks is denied, and what has run is over', async () => {
+    const redis = await standingStill()
+    const warn = vi.spyOn(console, 'warn').mockImplementation(() => {})
+    onTestFinished(() => warn.mockRestore())
+    const { approvals, dispatcher, call } = desk({
+      store: redisStore({ url: url as string, prefix: `${crypto.randomUUID()}:` }),
+    })
+    onTestFinished(() => approvals.close())
+    const outcome = call()
+    const { id } = await pending(approvals)
+    const other = dispatcher.startOperation()
+    const settled = new Promise<unknown>((resolve) => {
+      dispatcher.use({
+        name: 'stops',
+        gates: [
+          {
+            id: 'stops',
+            point: 'afterToolCall',
+            decide: () => {
+              redis.stop()
+              resolve(other.toolCall({ apiName: 'delete_order', args: { id: 2 } }, () => 'deleted'))
+            },
+          },
+        ],
+      })
+    })
+    await approvals.respond(id, { decision: 'approve' })
+    expect((await outcome).state).toBe('completed')
+    const reason = expect.stringContaining('Redis did not answer within 5000 ms')
+    expect(await settled).toMatchObject({ state: 'denied', code: 'approval_error', reason })
   })
 })
 

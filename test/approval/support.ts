@@ -106,18 +106,19 @@ export async function redisClusterUrl(): Promise<string | undefined> {
 /** A way to a Redis that can be closed, as when the network is away. */
 export async function wayTo(
   url: string,
-): Promise<{ url: string; close(): void; open(): Promise<void>; loseNextReply(): void }> {
+): Promise<{ url: string; close(): void; open(): Promise<void>; loseReply(after: number): void }> {
   const { hostname, port } = new URL(url)
   const sockets = new Set<Socket>()
-  let loses = false
+  /** How many more come through before one is lost. */
+  let passing: number | undefined
   const server = createServer((socket) => {
     const on = connect(Number(port), hostname)
     for (const one of [socket, on])
       sockets.add(one.on('error', () => {}).on('close', () => sockets.delete(one)))
     socket.pipe(on)
     on.on('data', (reply) => {
-      if (!loses) return void socket.write(reply)
-      loses = false
+      if (passing === undefined || passing-- > 0) return void socket.write(reply)
+      passing = undefined
       socket.destroy()
     }).on('end', () => socket.end())
   })
@@ -130,10 +131,10 @@ export async function wayTo(
     for (const socket of sockets) socket.destroy()
   }
   onTestFinished(close)
-  const loseNextReply = () => {
-    loses = true
+  const loseReply = (after: number) => {
+    passing = after
   }
-  return { url: `redis://127.0.0.1:${at}`, close, open, loseNextReply }
+  return { url: `redis://127.0.0.1:${at}`, close, open, loseReply }
 }
 
 async function startRedis(...more: string[]): Promise<string | undefined> {

@@ -1,6 +1,5 @@
 import { REDIS_PLACE, type RedisPlace, RedisPool } from '../../approval/redis-client.ts'
 import { RedisLeases } from '../../approval/redis-leases.ts'
-import { within } from '../../internal/async.ts'
 import { a, assertFields, shape } from '../../internal/expect.ts'
 import { type CheckpointClaim, type CheckpointStore, type KeptRun, notHeld } from './store.ts'
 
@@ -98,14 +97,8 @@ export function redisCheckpoints(options: RedisCheckpointsOptions): CheckpointSt
   const runs = `${prefix}checkpoint:`
   const index = `${prefix}checkpoints`
   const leases = new RedisLeases(leaseMs)
-  const answered = async (script: string, keys: string[], args: string[]) => {
-    const asking = pool.eval(script, keys, args, timeoutMs)
-    const answer = await within(timeoutMs, asking)
-    if (answer !== undefined) return answer
-    // Nobody waits for it any more.
-    asking.catch(() => {})
-    throw new Error(`Redis did not answer within ${timeoutMs} ms${pool.trouble}`)
-  }
+  const answered = (script: string, keys: string[], args: string[]) =>
+    pool.answered(pool.eval(script, keys, args, timeoutMs), timeoutMs)
   const run = (script: string, operationId: string, token: string, ...more: string[]) => {
     const keys = [`${runs}${operationId}`, `${prefix}checkpoint-records:${operationId}`, index]
     const args = [token, String(leaseMs), operationId, ...more]

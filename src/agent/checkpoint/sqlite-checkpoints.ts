@@ -1,4 +1,5 @@
 import { join } from 'node:path'
+import type { DatabaseSync } from 'node:sqlite'
 import { SqliteHolder } from '../../approval/sqlite-holder.ts'
 import { dataFolder } from '../../internal/data-folder.ts'
 import { openDurableDatabase } from '../../internal/durable-database.ts'
