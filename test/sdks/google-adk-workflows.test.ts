@@ -17,6 +17,7 @@ const {
   AgentTool,
   FunctionTool,
   BasePlugin,
+  BaseToolset,
   FunctionNode,
   InMemoryRunner,
   InMemorySessionService,
@@ -25,6 +26,7 @@ const {
   NodeTool,
   ParallelAgent,
   Runner,
+  SequentialAgent,
   START,
   ToolNode,
   Workflow,
@@ -42,10 +44,18 @@ function wiping() {
     ran.push(what)
     return 'wiped'
   }
-  const tool = new FunctionTool({ name: 'wipe', description: 'Wipes.', parameters, execute })
+  const made = () => new FunctionTool({ name: 'wipe', description: 'Wipes.', parameters, execute })
+  const tool = made()
+  class Wiping extends BaseToolset {
+    async getTools() {
+      return [made()]
+    }
+    async close() {}
+  }
+  const toolset: Untyped = new Wiping()
   const workflow = (more = {}) =>
     new Workflow({ name: 'cleaning', edges: [[START, new ToolNode(tool)]], ...more })
-  return { ran, tool, workflow }
+  return { ran, tool, toolset, workflow }
 }
 
 const WAYS: Record<string, (of: ReturnType<typeof wiping>) => Untyped> = {
@@ -92,6 +102,19 @@ const WAYS: Record<string, (of: ReturnType<typeof wiping>) => Untyped> = {
         await tool.runAsync({ args: { what: 'all' }, toolContext })
       },
     }),
+  'one that a callback runs before any model is asked': ({ tool }) => early(tool),
+  'one of a toolset that makes it anew, which a callback runs before any model is asked': ({ toolset }) =>
+    early(toolset, async () => (await toolset.getTools())[0]),
+  'one that a callback of the agent below runs': ({ tool }) =>
+    new SequentialAgent({ name: 'first', subAgents: [early(tool)] }),
+  'one that a callback of the agent runs which is a tool': ({ tool }) =>
+    new LlmAgent({
+      name: 'asking',
+      model: new ScriptedLlm([CALL('second'), { content: 'done' }]),
+      tools: [new AgentTool({ agent: early(tool) })],
+    }),
+  'one that a callback of the agent runs which is a node': ({ tool }) =>
+    new Workflow({ name: 'asked', edges: [[START, early(tool)]] }),
   'a node, and a tool of an agent': ({ tool }) =>
     new Workflow({
       name: 'both',
@@ -112,6 +135,14 @@ const agentWith = (tool: Untyped, more: object = {}) =>
     model: new ScriptedLlm([CALL('wipe'), { content: 'done' }, CALL('wipe', 'c2'), { content: 'done' }]),
     tools: [tool],
     ...more,
+  })
+/** A callback of the agent runs the tool by itself, before the model is asked. */
+const early = (tool: Untyped, toolOf = async () => tool) =>
+  agentWith(tool, {
+    beforeAgentCallback: async (toolContext: Untyped) => {
+      const its = await toolOf()
+      await its.runAsync({ args: { what: 'early' }, toolContext }).catch(() => {})
+    },
   })
 /** Its runner goes on with the agent that spoke last. */
 const handingOver = (tool: Untyped) =>

@@ -21,13 +21,17 @@ export interface AdkAgent {
   readonly canonicalModel?: AdkModel
   findAgent?(name: string): AdkAgent | undefined
   findSubAgent?(name: string): AdkAgent | undefined
+  readonly rootAgent?: AdkAgent
+  readonly subAgents?: readonly AdkAgent[]
+  /** Tools, toolsets, and agents or workflows that are made tools of. */
+  readonly tools?: readonly object[]
 }
 
 export interface AdkPluginManager {
   getPlugin(name: string): unknown
   registerPlugin(plugin: object): void
   runBeforeRunCallback?(asked: { invocationContext: AdkInvocation }): Promise<AdkContent | undefined>
-  runBeforeNodeCallback?(asked: { node?: AdkFunctionNode; nodeContext: AdkNode }): Promise<unknown>
+  runBeforeNodeCallback?(asked: { node?: AdkFunctionNode | AdkAgent; nodeContext: AdkNode }): Promise<unknown>
 }
 
 /** A node of a workflow that is the user's own function. */
@@ -98,7 +102,13 @@ export interface AdkTool {
   /** The agent that the tool asks, where it is one. */
   readonly agent?: AdkAgent
   runAsync(call: AdkToolCall): Promise<unknown>
+  processLlmRequest?(asked: object): Promise<void>
   readonly parameters?: unknown
+}
+
+/** Gives tools, which may be others each time. */
+export interface AdkToolset {
+  getTools(context?: object): Promise<readonly AdkTool[]>
 }
 
 export interface AdkToolCall {

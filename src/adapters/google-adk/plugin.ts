@@ -22,6 +22,7 @@ import {
   textOf,
 } from './adk.ts'
 import { AgentRun } from './agent-run.ts'
+import { observeTools } from './agent-tools.ts'
 import { ADAPTER } from './capabilities.ts'
 import { liveAgent } from './live-agent.ts'
 import { askedBy, ownModel, unseenModel, whoseRequest } from './observed-models.ts'
@@ -182,9 +183,9 @@ class AdkPlugin {
     this.#patches.replace(manager, 'runBeforeNodeCallback', (asked) => {
       const { node, nodeContext } = asked
       this.runOf(nodeContext.invocationContext)?.endWith(nodeContext.channel)
-      if (typeof node?.handler === 'function' && !isLocked(node, 'runImpl')) {
-        share(this.#patches, node, () => AdkPlugin.#ownNode(node))
-      }
+      if (node !== undefined && 'handler' in node) {
+        if (!isLocked(node, 'runImpl')) share(this.#patches, node, () => AdkPlugin.#ownNode(node))
+      } else if (node !== undefined) this.#observeTools(node as AdkAgent)
       return ownNode.call(manager, asked)
     })
   }
@@ -307,9 +308,14 @@ class AdkPlugin {
     const agent = new AgentRun({ dispatcher, adapter: ADAPTER }, agentName, context)
     const { invocationId } = context
     this.#runs.set(invocationId, agent)
+    if (context.agent !== undefined) this.#observeTools(context.agent)
     const forget = () => void this.#runs.delete(invocationId)
     agent.run.parked.then(forget, forget)
     return agent
+  }
+
+  #observeTools(agent: AdkAgent): void {
+    observeTools(agent, this.#patches, AdkPlugin.#ownTool)
   }
 
   async #admit(agent: AgentRun, { invocationId }: AdkInvocation): Promise<unknown> {
