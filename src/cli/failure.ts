@@ -1,5 +1,6 @@
 import { errorMessage, HookspanError, type HookspanErrorCode } from '../internal/errors.ts'
 import { visibleText } from '../viewer/model/format.ts'
+import { missingApi } from './install-line.ts'
 import { terminalOf } from './render/terminal.ts'
 
 export const EXIT = { done: 0, failed: 1, usage: 2 } as const
@@ -24,10 +25,13 @@ const WRONG_USAGE: ReadonlySet<HookspanErrorCode> = new Set([
 /** Says on stderr what went wrong, and gives the exit code for it. */
 export function reportFailure(error: unknown, { debug }: { debug: boolean }): number {
   const terminal = terminalOf(process.stderr)
-  terminal.line(`${terminal.style('red', 'hookspan:')} ${visibleText(errorMessage(error))}`)
+  const missing = missingApi(error)
+  const code =
+    missing !== undefined ? 'MISSING_DEPENDENCY' : error instanceof HookspanError ? error.code : undefined
+  terminal.line(`${terminal.style('red', 'hookspan:')} ${visibleText(missing ?? errorMessage(error))}`)
   if (debug) terminal.line(visibleText(stackOf(error)))
-  else if (!(error instanceof HookspanError)) terminal.line('Run again with --debug for the stack.')
-  return error instanceof HookspanError && WRONG_USAGE.has(error.code) ? EXIT.usage : EXIT.failed
+  else if (code === undefined) terminal.line('Run again with --debug for the stack.')
+  return code !== undefined && WRONG_USAGE.has(code) ? EXIT.usage : EXIT.failed
 }
 
 function stackOf(error: unknown): string {

@@ -2,6 +2,7 @@ import { createRequire } from 'node:module'
 import { warnOfVersion } from '../adapters/peer-range.ts'
 import { HookspanError } from '../internal/errors.ts'
 import { toInstall } from '../internal/node-sdk.ts'
+import { installLine } from './install-line.ts'
 
 /** OpenTelemetry's SDKs that `startTracing` takes, the one that it takes first before the other. */
 export const SDKS = ['@opentelemetry/sdk-node', '@opentelemetry/sdk-trace'] as const
@@ -13,7 +14,7 @@ const NEEDED: readonly (readonly [string, ...string[]])[] = [['openai'], ['@open
  * Says at once all that is missing, rather than one package after the other, and of what is there in another version than
  * was tested, which it is.
  *
- * @throws HookspanError `MISSING_DEPENDENCY` naming the one `npm install` line.
+ * @throws HookspanError `MISSING_DEPENDENCY` naming the one line that installs them.
  */
 export function assertPeers(command: string): void {
   const { resolve } = createRequire(import.meta.url)
@@ -36,6 +37,6 @@ export function assertPeers(command: string): void {
   const all = /[/\\]_npx[/\\]/.test(import.meta.url) ? ['hookspan', ...missing] : missing
   throw new HookspanError(
     'MISSING_DEPENDENCY',
-    `${command} needs packages that are not installed. Run: npm install ${all.join(' ')}`,
+    `${command} needs packages that are not installed. Run: ${installLine(all)}`,
   )
 }

@@ -347,6 +347,20 @@ describe('hookspan doctor', { timeout: 120_000 }, () => {
           '@opentelemetry/sdk-node\n',
       )
       expect(demo.code).toBe(2)
+      // Yarn installs no peers.
+      const api = join(folder, 'node_modules/@opentelemetry/api')
+      const withoutApi = mkdtempSync(join(tmpdir(), 'hookspan-doctor-yarn-'))
+      writeFileSync(join(withoutApi, 'yarn.lock'), '')
+      rmSync(api)
+      const yarn = await runCli(['doctor'], { command, cwd: withoutApi })
+      rmSync(withoutApi, { recursive: true })
+      expect(yarn).toEqual({
+        code: 2,
+        stdout: '',
+        stderr:
+          'hookspan: hookspan needs @opentelemetry/api, which is not installed. Run: yarn add @opentelemetry/api\n',
+      })
+      symlinkSync(join(root, 'node_modules/@opentelemetry/api'), api)
       // The smaller SDK will do.
       symlinkSync(
         join(root, 'node_modules/@opentelemetry/sdk-trace'),

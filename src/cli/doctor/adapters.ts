@@ -16,6 +16,7 @@ import { testedRange } from '../../adapters/peer-range.ts'
 import { STRANDS_CAPABILITIES } from '../../adapters/strands/capabilities.ts'
 import { findInstalled, isWithin } from '../../internal/version-range.ts'
 import { dependenciesOf, sourceFiles } from '../init/project.ts'
+import { installLine } from '../install-line.ts'
 import { type AdapterName, KNOWN_SDKS } from '../known-sdks.ts'
 import type { Finding } from './finding.ts'
 
@@ -56,13 +57,13 @@ export function checkAdapters(project: string): Finding[] {
       told.add(adapter)
       const where = files.length === 0 ? 'package.json names it' : `attached in ${files.join(', ')}`
       const says = `${sdk} is not installed: hookspan/${adapter}, ${where}`
-      return [{ check, state: 'note', says, mend: `Run: npm install ${sdk}` }]
+      return [{ check, state: 'note', says, mend: `Run: ${installLine([sdk], project)}` }]
     }
     const where = files.length === 0 ? '' : `, attached in ${files.join(', ')}`
     const says = `${sdk} ${installed.version}: hookspan/${adapter}${can === undefined ? '' : missing(can)}${where}`
     const range = testedRange(sdk) ?? ''
     if (!isWithin(installed.version, range)) {
-      const mend = `Run: npm install ${sdk}@"${range}"`
+      const mend = `Run: ${installLine([`${sdk}@"${range}"`], project)}`
       return [{ check, state: 'note', says: `${says}. It was tested with ${range}`, mend }]
     }
     // What another package brought along is none of this one's affair.

@@ -2,6 +2,7 @@ import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { testedRange } from '../../adapters/peer-range.ts'
 import { findInstalled, isWithin } from '../../internal/version-range.ts'
+import { installLine } from '../install-line.ts'
 import type { Finding } from './finding.ts'
 
 /** The package of each engine that runs agents durably, and the subpath for it. */
@@ -21,7 +22,7 @@ export function checkEngines(project: string): Finding[] {
     const says = `${name} ${installed.version}: hookspan/${subpath} runs agents on it`
     const range = testedRange(name) ?? ''
     if (isWithin(installed.version, range)) return [{ check, state: 'ok', says }]
-    const mend = `Run: npm install ${name}@"${range}"`
+    const mend = `Run: ${installLine([`${name}@"${range}"`], project)}`
     return [{ check, state: 'note', says: `${says}. It was tested with ${range}`, mend }]
   })
 }

@@ -1,5 +1,6 @@
 import { toInstall } from '../../internal/node-sdk.ts'
 import { findInstalled as find, type Installed } from '../../internal/version-range.ts'
+import { installLine } from '../install-line.ts'
 import { SDKS } from '../peers.ts'
 import type { Finding } from './finding.ts'
 
@@ -23,7 +24,7 @@ export function checkPackages(): Finding[] {
           check: 'tracing-packages',
           state: 'wrong',
           says: `not installed: ${missing.join(', ')}`,
-          mend: `Run: npm install ${missing.map((one) => toInstall(one, import.meta.url)).join(' ')}`,
+          mend: `Run: ${installLine(missing.map((one) => toInstall(one, import.meta.url)))}`,
         }
       : {
           check: 'tracing-packages',
@@ -38,12 +39,13 @@ export function checkPackages(): Finding[] {
 function checkApis(ours: Installed | undefined, sdk: Installed, name: string): Finding[] {
   const theirs = find(API, sdk.manifest)
   if (ours === undefined || theirs === undefined || ours.manifest === theirs.manifest) return []
+  const line = installLine([`${API}@${theirs.version}`])
   return [
     {
       check: 'api-copies',
       state: major(ours) === major(theirs) ? 'note' : 'wrong',
       says: `two copies of ${API}: ${ours.version} for hookspan, ${theirs.version} for ${name}`,
-      mend: `Run: npm install ${API}@${theirs.version} && npm dedupe`,
+      mend: `Run: ${line}${line.startsWith('npm ') ? ' && npm dedupe' : ''}`,
     },
   ]
 }
@@ -55,7 +57,7 @@ function checkOptional([name, what]: readonly [string, string]): Finding {
     check: `package:${name}`,
     state: 'note',
     says: `${name} is not installed; needed for ${what}`,
-    mend: `Run: npm install ${name}`,
+    mend: `Run: ${installLine([name])}`,
   }
 }
 

@@ -3,6 +3,7 @@ import { extname, join } from 'node:path'
 import { toInstall } from '../../internal/node-sdk.ts'
 import { findInstalled } from '../../internal/version-range.ts'
 import { UsageError } from '../failure.ts'
+import { installLine } from '../install-line.ts'
 import { type AdapterName, KNOWN_SDKS } from '../known-sdks.ts'
 import { SDKS } from '../peers.ts'
 import { shown } from '../render/shown.ts'
@@ -14,6 +15,8 @@ import { type Rewritten, rewrite } from './rewrite.ts'
 import { setupPath, writtenAs } from './setup-place.ts'
 import { testPlace } from './test-place.ts'
 import { WAYS } from './ways.ts'
+
+const API = '@opentelemetry/api'
 
 export interface Change {
   /** Below the project, with `/`. */
@@ -34,7 +37,7 @@ export interface Proposal {
   /** What has to be written by hand, and why. */
   readonly byHand: readonly { readonly adapter: AdapterName; readonly file?: string; readonly why: string }[]
   readonly notes: readonly string[]
-  /** `npm install` lines for what is needed and not there. */
+  /** The lines that install what is needed and not there. */
   readonly installs: readonly string[]
   /** The module with the dispatcher, for those who write by hand. */
   readonly setup: string | undefined
@@ -205,15 +208,20 @@ function firstTest(
 }
 
 function installsOf(project: Project, hasTest: boolean): string[] {
+  const isOfYarn = installLine([], project.root).startsWith('yarn ')
   const needed = [
     ...(isInstalled(project, 'hookspan') ? [] : ['hookspan']),
     ...(SDKS.some((name) => isInstalled(project, name))
       ? []
       : [toInstall(SDKS[0], join(project.root, 'package.json'))]),
+    // Others install it by themselves.
+    ...(isOfYarn && !isInstalled(project, API) ? [API] : []),
   ]
   return [
-    ...(needed.length > 0 ? [`npm install ${needed.join(' ')}`] : []),
-    ...(hasTest && !isInstalled(project, 'vitest') ? [`npm install -D vitest${typesBeside(project)}`] : []),
+    ...(needed.length > 0 ? [installLine(needed, project.root)] : []),
+    ...(hasTest && !isInstalled(project, 'vitest')
+      ? [installLine([`-D vitest${typesBeside(project)}`], project.root)]
+      : []),
   ]
 }
 
