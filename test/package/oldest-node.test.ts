@@ -1,9 +1,10 @@
-/** What depends on Node's own SQLite, on the oldest Node: it has less of it than the one of the other tests. */
+/** What the oldest Node has less of than the one of the other tests, or otherwise: SQLite, and what a promise holds. */
 import { join } from 'node:path'
 import { expect, it } from 'vitest'
 import { outside, ROOT, run } from './support.ts'
 import { toolFor } from './tools.ts'
 
+const OPTIONS = '--experimental-strip-types --no-warnings'
 const VITEST = join(ROOT, 'node_modules/vitest/vitest.mjs')
 
 it.each([
@@ -14,11 +15,18 @@ it.each([
     ['store', 'model', 'run-uses', 'two-stores', 'what-is-kept'].map((name) => `test/viewer/${name}.test.ts`),
   ],
 ])('keeps there what is to be kept, as the tests of %s say', async (project, files) => {
+  await passes(project, files)
+})
+
+it('lets go there of the runs of LangChain', () =>
+  passes('adapter', ['test/adapter/let-go.test.ts'], '-t', 'without a signal.*langchain'))
+
+async function passes(project: string, files: readonly string[], ...more: string[]): Promise<void> {
   const node = await toolFor('node')
   if ('missing' in node) throw new Error(node.missing)
   // Processes that a test starts are sources, which this Node reads only when told to.
-  const env = { ...outside, NODE_OPTIONS: '--experimental-strip-types --no-warnings' }
-  const args = [VITEST, 'run', '--project', project, ...files]
+  const env = { ...outside, NODE_OPTIONS: OPTIONS }
+  const args = [VITEST, 'run', '--project', project, ...files, ...more]
   const { stdout } = await run(node.path, args, { cwd: ROOT, env, maxBuffer: 1e8 })
   expect(stdout).toMatch(new RegExp(`Test Files +${files.length} passed`))
-})
+}

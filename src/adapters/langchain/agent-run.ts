@@ -10,6 +10,9 @@ import { messageIn } from './messages.ts'
 import { tellAnswered, tellAsked } from './own-questions.ts'
 import type { Ended, How, ToldAgent } from './told-graphs.ts'
 
+/** Made outside of every graph. */
+const outside = AsyncLocalStorage.snapshot()
+
 /** Calls begin together: what has not begun by then runs after these, one at a time. */
 const TOGETHER_MS = 200
 
@@ -91,10 +94,12 @@ export class AgentRun implements ToldAgent {
    * go on even then, as somebody may have been asked.
    */
   leftWith(writer: object): void {
-    whenGone(writer, () => {
+    const forget = whenGone(writer, () => {
       this.#isLeft = true
       this.#interruptLeft()
     })
+    // Waited for in this place, it would hold the writer.
+    outside(() => void this.run.parked.then(forget, forget))
   }
 
   #interruptLeft(): void {
