@@ -172,8 +172,8 @@ describe('commands', () => {
     expect(commands.map(({ line }) => line)).toEqual(expect.arrayContaining(Object.keys(HELD)))
   })
 
-  it('install what test/package/paste.test.ts installs from the tarball; a clone is set up by clone.test.ts', () => {
-    const asked = lines.map(({ line }) => line).filter((line) => /^npm (?!ci )/.test(line))
+  it('install what test/package/paste.test.ts installs from the tarball', () => {
+    const asked = lines.map(({ line }) => line).filter((line) => line.startsWith('npm '))
     expect(asked.length).toBeGreaterThan(5)
     expect(installLines(ROOT)).toEqual(expect.arrayContaining(asked))
   })

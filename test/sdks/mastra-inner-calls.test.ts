@@ -138,5 +138,5 @@ it('a tool is as it was once no agent is observed', async () => {
   await agent.generate('Clean up.')
   expect(wipe.execute).not.toBe(execute)
   unobserveMastra(agent)
-  await expect.poll(() => wipe.execute).toBe(execute)
+  await expect.poll(() => wipe.execute, { timeout: 20_000 }).toBe(execute)
 })

@@ -6,9 +6,8 @@ import { JaegerClient } from './client.ts'
 import { JaegerFeed } from './feed.ts'
 
 const ID = 'abc4'.padEnd(32, '1')
-const big = otlp([{ traceId: ID, spanId: 'b'.repeat(16), attributes: { text: 'x'.repeat(50_000) } }], {
-  'service.name': 'shop',
-})
+const attributes = { 'gen_ai.operation.name': 'invoke_agent', text: 'x'.repeat(50_000) }
+const big = otlp([{ traceId: ID, spanId: 'b'.repeat(16), attributes }], { 'service.name': 'shop' })
 
 it('gives up on a Jaeger that says nothing', async () => {
   const stub = await startQueryStub(() => {})
