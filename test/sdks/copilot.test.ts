@@ -147,7 +147,7 @@ describe("Copilot's own tools", () => {
     using _mocks = mockTools(dispatcher, [mock('bash').returns('mocked').optional()])
 
     await expect(prompt(dispatcher, [make(), done], { builtIn: ['bash'] })).rejects.toThrow(
-      /bash, which Copilot runs/,
+      /bash, which is not run here/,
     )
   })
 
@@ -234,6 +234,55 @@ describe('an agent that Copilot calls', () => {
     await delegates(dispatcher, handler)
     expect(handler).toHaveBeenCalledTimes(2)
     expect(told.filter((line) => line === 'beforeToolCall look')).toHaveLength(2)
+  })
+})
+
+describe('a tool of yours without a handler, which is answered from outside', () => {
+  const ext = { name: 'ext', description: 'Asks elsewhere.', parameters: { type: 'object', properties: {} } }
+  const answered = async (dispatcher: HookDispatcher) => {
+    const outside: unknown[] = []
+    const onEvent = vi.fn()
+    const server = await scriptedCopilot({ contract: [ask('ext', { q: 'a' }), done] })
+    observeCopilot(copilot.client, { dispatcher })
+    const session = await copilot.client.createSession({
+      ...configOf(server.baseURL, 'contract', [ext]),
+      onEvent,
+    })
+    session.on('external_tool.requested', ({ data }: Untyped) => {
+      outside.push(data.arguments)
+      void session.rpc.tools.handlePendingToolCall({ requestId: data.requestId, result: 'from outside' })
+    })
+    await session.sendAndWait('go on')
+    await session.disconnect()
+    await server.close()
+    return { outside, heard: toolMessages(server.requests.map(({ body }) => body)) }
+  }
+
+  it('is told, and gates decide on it', async () => {
+    const { dispatcher, told } = guarded()
+    expect(await answered(dispatcher)).toEqual({ outside: [{ q: 'a' }], heard: ['from outside'] })
+    expect(told).toEqual(['beforeToolCall ext', 'afterToolCall ext', 'onComplete done'])
+    unobserveCopilot(copilot.client)
+
+    const no = guarded({ id: 'no', point: 'beforeToolCall', match: 'ext', decide: () => deny('no') } as Gate)
+    const denied = await answered(no.dispatcher)
+    expect(denied.outside).toEqual([])
+    expect(denied.heard[0]).toContain('"reason":"no"')
+    unobserveCopilot(copilot.client)
+
+    const changed = guarded(
+      { id: 'args', point: 'beforeToolCall', decide: () => mutate({ q: 'b' }) } as Gate,
+      { id: 'result', point: 'afterToolCall', decide: () => mutate('rewritten') } as Gate,
+    )
+    expect(await answered(changed.dispatcher)).toEqual({ outside: [{ q: 'b' }], heard: ['rewritten'] })
+  })
+
+  it('cannot be mocked: where mocks are there, the run is refused', async () => {
+    const { dispatcher } = guarded()
+    using _mocks = mockTools(dispatcher, [mock('ext').returns('mocked').optional()])
+    const asked = (availableTools: string[]) => prompt(dispatcher, [done], { tools: [ext], availableTools })
+    await expect(asked(['ext'])).rejects.toThrow(/ext, which is not run here/)
+    await expect(asked(['custom:*'])).rejects.toThrow(/ext, which is not run here/)
   })
 })
 

@@ -18,6 +18,7 @@ interface Running {
   readonly agents: SubAgents
   /** Once all that Copilot has said so far is told. */
   readonly told: Promise<unknown>
+  source(name: string): { readonly identifier?: string }
   stopIfAsked(agent?: SubAgent): Promise<void>
   /** A call is told from now on. */
   asked(toolCallId: string | undefined): void
@@ -36,8 +37,9 @@ interface Open {
 }
 
 /**
- * The tools that Copilot runs in its own process. Its hooks do not say which call they are about, so a call is known by its
- * name and arguments; of two that are the same it makes no difference which is taken for which.
+ * The tools that are not run here, but by Copilot in its own process, or by whoever answers for one that has no handler. Copilot's
+ * hooks do not say which call they are about, so a call is known by its name and arguments; of two that are the same it makes no
+ * difference which is taken for which.
  */
 export class BuiltIns {
   readonly #run: Running
@@ -56,7 +58,7 @@ export class BuiltIns {
     const calls = agent?.calls() ?? (await this.#run.run.calls())
     const call = calls.openToolCall<unknown, unknown>({
       apiName: name,
-      identifier: 'copilot',
+      ...this.#run.source(name),
       args,
       // What Copilot runs by itself is not asked for again when its session goes on.
       parkable: false,

@@ -10,14 +10,15 @@ import { Patches } from '../sdk-run/patches.ts'
 import { assertSame, wrongTarget } from '../wrong-target.ts'
 import { withHooks } from './built-ins.ts'
 import { ADAPTER } from './capabilities.ts'
-import type {
-  CopilotClient,
-  CopilotConfig,
-  CopilotSession,
-  CopilotTool,
-  Prompt,
-  ToolHandler,
-  ToolInvocation,
+import {
+  type CopilotClient,
+  type CopilotConfig,
+  type CopilotSession,
+  type CopilotTool,
+  isRunHere,
+  type Prompt,
+  type ToolHandler,
+  type ToolInvocation,
 } from './sdk.ts'
 import { SessionRun } from './session-run.ts'
 import { omitSdkSpans } from './telemetry.ts'
@@ -128,13 +129,12 @@ async function watched(
         : run.callTool(tool, handler, args, invocation)
     return { ...tool, handler: watchedHandler }
   })
-  const names = new Set(config.tools?.map(({ name }) => name))
   const session = await create({
     ...config,
     ...(tools && { tools }),
     hooks: withHooks(
       config.hooks,
-      (name) => names.has(name),
+      (name) => isRunHere(config, name),
       () => run?.builtIns ?? (guardsRun(host.dispatcher, {}) ? 'nobody' : undefined),
     ),
   })

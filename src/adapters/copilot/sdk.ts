@@ -51,7 +51,13 @@ export interface CopilotTool {
   readonly name: string
   readonly description?: string
   readonly parameters?: unknown
+  /** Without it whoever hears of a call answers it (`rpc.tools.handlePendingToolCall`), in which process ever. */
   readonly handler?: ToolHandler
+}
+
+/** Whether it is a tool that the session was given, with its code. */
+export function isRunHere({ tools = [] }: CopilotConfig, name: string): boolean {
+  return tools.some((tool) => tool.name === name && tool.handler !== undefined)
 }
 
 export type ToolHandler = (args: unknown, invocation: ToolInvocation) => unknown

@@ -11,13 +11,14 @@ import { ObservedRun, type RunHost } from '../sdk-run/observed-run.ts'
 import { type AnnouncedCall, AnnouncedCalls } from './announced.ts'
 import { BuiltIns } from './built-ins.ts'
 import { Lane } from './lane.ts'
-import type {
-  CopilotConfig,
-  CopilotEvent,
-  CopilotSession,
-  CopilotTool,
-  ToolHandler,
-  ToolInvocation,
+import {
+  type CopilotConfig,
+  type CopilotEvent,
+  type CopilotSession,
+  type CopilotTool,
+  isRunHere,
+  type ToolHandler,
+  type ToolInvocation,
 } from './sdk.ts'
 import { type SubAgent, SubAgents } from './sub-agents.ts'
 import { handedOver, pendingRequest, WaitingCalls } from './waiting.ts'
@@ -140,10 +141,14 @@ export class SessionRun {
     const why = code === 'denied' ? refused : { error: new Error(reason) }
     if ((await this.builtIns.unrun(toolCallId, agentId, why)) || this.#asked.has(toolCallId)) return
     const calls = (await this.agents.of(agentId))?.calls() ?? (await this.run.calls())
-    const isOwn = this.#config.tools?.some(({ name }) => name === apiName)
-    const init = { toolCallId, apiName, args, ...(!isOwn && { identifier: 'copilot' }) }
+    const init = { toolCallId, apiName, args, ...this.source(apiName) }
     if ('error' in why) await calls.failedCall(init, why.error)
     else await calls.toolCall({ ...init, refused }, () => Promise.reject(new Error(reason)))
+  }
+
+  /** Whose tool it is: the user's, also where it is answered elsewhere, or Copilot's. */
+  source(apiName: string): { readonly identifier?: string } {
+    return this.#config.tools?.some(({ name }) => name === apiName) ? {} : { identifier: 'copilot' }
   }
 
   asked(toolCallId: string | undefined): void {
@@ -333,19 +338,18 @@ function assertMockable(mocked: boolean, config: CopilotConfig): void {
   if (other === undefined) return
   throw new HookspanError(
     'NOT_CAPABLE',
-    `Tools are mocked, and the session has ${other}, which Copilot runs by itself: it would run live. ` +
+    `Tools are mocked, and the session has ${other}, which is not run here: it would run live. ` +
       "Name the tools of this process in `availableTools`, such as ['custom:*'].",
   )
 }
 
-/** A tool that is not the user's own, as far as it is known. */
-function otherTool({ tools = [], availableTools }: CopilotConfig): string | undefined {
-  const own = new Set(tools.map(({ name }) => name))
-  const isOwn = (name: unknown) => own.has(String(name).replace(/^custom:/, '')) || name === 'custom:*'
-  const available = listOf(availableTools)
+/** A tool whose code is not here, as far as it is known. */
+function otherTool(config: CopilotConfig): string | undefined {
+  const available = listOf(config.availableTools)
   if (available === undefined) return 'a tool of its own'
-  const other = available.find((name) => !isOwn(name))
-  return other === undefined ? undefined : String(other)
+  const declared = config.tools?.filter(({ handler }) => handler === undefined).map(({ name }) => name) ?? []
+  const named = available.flatMap((name) => (name === 'custom:*' ? declared : String(name)))
+  return named.find((name) => !isRunHere(config, name.replace(/^custom:/, '')))
 }
 
 /** A list, or a `ToolSet` of the SDK. */
