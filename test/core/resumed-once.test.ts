@@ -121,6 +121,16 @@ describe('where the store of approvals says so', () => {
     },
   )
 
+  it('calls that are told in pieces are refused, and nothing is left that nobody waits for', async () => {
+    const { approver } = slowLedger(Promise.resolve({ state: 'held' }))
+    const op = new HookDispatcher().startOperation({ resume: await saved(), approver })
+    const tool = op.openToolCall({ apiName: 'mail', args: {} })
+    const model = op.openLlmCall({ model: 'm', request: {} })
+    await expect(model.decided).rejects.toEqual(claimed)
+    expect(await tool.decided).toMatchObject({ state: 'errored', error: claimed })
+    await turn()
+  })
+
   it.each(Object.entries(ways))(
     'who loses it on the way is told at %s, and nothing more',
     async (_what, begin) => {

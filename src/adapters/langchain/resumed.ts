@@ -34,7 +34,8 @@ export function answersIn(runtime: LcRuntime): number {
 export function resumedWith(runtime: LcRuntime, state: LcState): ParkedOperation | undefined {
   const { __pregel_resume_map: beside = {} } = runtime.configurable ?? {}
   const all = Object.values(beside as object).filter((answer) => isOurs(answer) && isOf(state, answer.parked))
-  return [...all, ...answers(runtime)].findLast(isOurs)?.parked
+  // An answer without an id stays with the graph around until its node is over: what is answered by ids now is newer.
+  return [...answers(runtime), ...all].findLast(isOurs)?.parked
 }
 
 function isOurs(answer: unknown): answer is AskedHuman {

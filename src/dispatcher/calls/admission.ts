@@ -10,13 +10,13 @@ import { decide } from './decide.ts'
  */
 export function admission(core: OperationCore): Promise<unknown> | undefined {
   const { phase, claim } = core
-  if (claim?.pending !== undefined) return claim.pending.then(() => admission(core))
   const saving = core.ended ? undefined : core.inside?.pending
-  if (saving !== undefined) {
-    const saved = untilAborted(saving, core.signal).then(() => admission(core))
+  const waits = claim?.pending ?? (saving && untilAborted(saving, core.signal))
+  if (waits !== undefined) {
+    const admitted = waits.then(() => admission(core))
     // Whoever waits for it is told, and some only ask whether there is anything to wait for.
-    saved.catch(() => {})
-    return saved
+    admitted.catch(() => {})
+    return admitted
   }
   if (phase.name === 'running') return undefined
   if (phase.name === 'new') {
