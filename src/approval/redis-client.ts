@@ -1,4 +1,4 @@
-import { within } from '../internal/async.ts'
+import { timeoutSignal, within } from '../internal/async.ts'
 import { errorMessage, errorSentence, HookspanError } from '../internal/errors.ts'
 import { a, type Fields, secret, shape } from '../internal/expect.ts'
 import { requirePeer } from '../internal/require-peer.ts'
@@ -96,7 +96,7 @@ export class RedisPool {
    */
   async eval(script: string, keys: string[], args: string[], withinMs = SOON_MS): Promise<unknown> {
     const client = await this.client()
-    const signal = AbortSignal.timeout(withinMs)
+    const signal = timeoutSignal(withinMs)
     const sender = client.withAbortSignal?.(signal) ?? client
     try {
       return await this.answered(sender.eval(script, { keys, arguments: args }), withinMs)
@@ -115,7 +115,7 @@ export class RedisPool {
     if (answer !== undefined) return answer
     // Nobody waits for it any more.
     asking.catch(() => {})
-    throw new Error(`Redis did not answer within ${withinMs} ms${this.#trouble}`)
+    throw new Error(`Redis did not answer within ${Math.ceil(withinMs)} ms${this.#trouble}`)
   }
 
   async #connect(): Promise<RedisClient> {

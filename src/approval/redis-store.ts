@@ -91,14 +91,18 @@ const MOVE = `
   if status then redis.call('ZADD', KEYS[3], asked, ARGV[1]) end
   return {}`
 
-const CLAIM = `
+/** ARGV[2]: until when, as above: the yes would be used up, and nothing run. ARGV[3]: who asks again whose reply was lost has it. */
+const CLAIM = `${NOW}
+  if now > tonumber(ARGV[2]) then return redis.error_reply('ERR the claim came too late') end
   if redis.call('HGET', KEYS[1], 'status') ~= 'answered' then return {'state', 'none'} end
   local result = redis.call('HGET', KEYS[1], 'result')
   if result then return {'state', 'done', 'result', result} end
   if redis.call('HSETNX', KEYS[1], 'execution', 'claimed') == 1 then
+    redis.call('HSET', KEYS[1], 'claimant', ARGV[3])
     if ARGV[1] ~= '' then redis.call('PEXPIRE', KEYS[1], ARGV[1]) end
     return {'state', 'run'}
   end
+  if redis.call('HGET', KEYS[1], 'claimant') == ARGV[3] then return {'state', 'run'} end
   return {'state', 'unknown'}`
 
 const SETTLE = `
@@ -158,8 +162,10 @@ export function redisStore(options: RedisStoreOptions): ApprovalStore {
   const runKeyOf = (key: string) => `${prefix}run:${key}`
   const self = crypto.randomUUID()
   const leases = new RedisLeases(LEASE_MS)
-  const run = async (script: string, keys: string[], args: string[]): Promise<Fields> =>
-    fieldsOf(await pool.eval(script, keys, args))
+  const run = async (script: string, keys: string[], args: string[], withinMs?: number): Promise<Fields> =>
+    fieldsOf(await pool.eval(script, keys, args, withinMs))
+  /** By Redis's clock: what it does later is nothing that anybody waits for. */
+  const soon = async (id: string) => String(Number(await pool.eval(CLOCK, [keyOf(id)], [])) + SOON_MS)
   const idsIn = async (list: string, from: number) =>
     (await pool.eval(PAGE_OF, [list], [String(from), String(from + PAGE - 1)])) as string[]
   let sweptAt = Number.NEGATIVE_INFINITY
@@ -183,8 +189,7 @@ export function redisStore(options: RedisStoreOptions): ApprovalStore {
   ): Promise<ClosedRecord | undefined> => {
     const given = answer === undefined ? '' : safeStringify(answer)
     const keys = [keyOf(id), channel, open, over]
-    const until =
-      answer === undefined ? '' : String(Number(await pool.eval(CLOCK, [keyOf(id)], [])) + SOON_MS)
+    const until = answer === undefined ? '' : await soon(id)
     const args = [status, String(now), given, id, isOver(status, answer) ? kept : '', until]
     const fields = await run(CLOSE, keys, args)
     forget()
@@ -243,7 +248,13 @@ export function redisStore(options: RedisStoreOptions): ApprovalStore {
     answer: (id, answer, now) => close(id, 'answered', now, answer),
     close: (id, status, now) => close(id, status, now),
     async claim(id): Promise<ExecutionClaim> {
-      const { state, result } = await run(CLAIM, [keyOf(id)], [kept])
+      const args = [kept, await soon(id), crypto.randomUUID()]
+      const endsAt = performance.now() + SOON_MS
+      const ask = () => run(CLAIM, [keyOf(id)], args, endsAt - performance.now())
+      const { state, result } = await ask().catch((error: unknown) => {
+        if (performance.now() >= endsAt) throw error
+        return ask()
+      })
       if (state === 'done') return { state, result: JSON.parse(result ?? '') as SettledExecution }
       if (state === 'run' || state === 'unknown') return { state }
       throw notAnswered(id)

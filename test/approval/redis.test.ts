@@ -14,7 +14,7 @@ import { requireHuman } from 'hookspan/policies'
 import { createClient, createCluster } from 'redis'
 import { describe, expect, it, onTestFinished, vi } from 'vitest'
 import { statelessModel } from '../support/stateless-model.ts'
-import { desk, folder, pending, redisClusterUrl, redisUrl, wayTo } from './support.ts'
+import { desk, folder, pending, redisClusterUrl, redisUrl, request, wayTo } from './support.ts'
 
 const SECRET = 'a secret of some length'
 const url = await redisUrl()
@@ -211,6 +211,24 @@ describe.skipIf(url === undefined)('while Redis is away', () => {
     expect((await outcome).state).toBe('completed')
     expect(ran).toHaveLength(1)
   })
+
+  it('a claim that Redis took, whose reply was lost, is had by who made it', async () => {
+    const redis = await wayTo(url as string)
+    const there = { prefix: prefix() }
+    const store = redisStore({ ...there, url: redis.url })
+    const other = redisStore({ ...there, url: url as string })
+    onTestFinished(async () => {
+      await store.dispose?.()
+      await other.dispose?.()
+    })
+    await store.add(request('lost'))
+    await store.answer('lost', { decision: 'approve' }, Date.now())
+    // The first one says what time it is there.
+    redis.loseReply(1)
+    expect(await store.claim('lost')).toEqual({ state: 'run' })
+    expect(await store.claim('lost')).toEqual({ state: 'unknown' })
+    expect(await other.claim('lost')).toEqual({ state: 'unknown' })
+  })
 })
 
 describe.skipIf(url === undefined)('while Redis stands still', () => {
@@ -249,6 +267,37 @@ describe.skipIf(url === undefined)('while Redis stands still', () => {
     expect((await outcome).state).toBe('completed')
     expect(ran).toHaveLength(1)
     await op.complete()
+  })
+
+  it('a claim of an approved call is none, and the yes holds', async () => {
+    const redis = await standingStill()
+    const client = createClient({ url: url as string }) as unknown as RedisClient
+    onTestFinished(() => client.destroy())
+    const asked = client.eval.bind(client)
+    Object.assign(client, {
+      withAbortSignal: undefined,
+      eval: (...given: Parameters<RedisClient['eval']>) => {
+        if (given[0].includes("'claimed'")) redis.stop()
+        return asked(...given)
+      },
+    })
+    const there = { prefix: `${crypto.randomUUID()}:` }
+    const store = redisStore({ ...there, client })
+    const { approvals, call, ran } = desk({ store })
+    const later = redisStore({ ...there, url: url as string })
+    onTestFinished(async () => {
+      await later.dispose?.()
+      await approvals.close()
+    })
+    const outcome = call()
+    const { id } = await pending(approvals)
+    await approvals.respond(id, { decision: 'approve' })
+    const reason = expect.stringContaining('Redis did not answer within')
+    expect(await outcome).toMatchObject({ state: 'denied', code: 'approval_error', reason })
+    redis.goOn()
+    expect(await later.claim(id)).toEqual({ state: 'run' })
+    expect(await later.claim(id)).toEqual({ state: 'unknown' })
+    expect(ran).toEqual([])
   })
 
   it('nobody waits for it: who asks is denied, and what has run is over', async () => {
