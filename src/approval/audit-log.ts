@@ -88,7 +88,11 @@ export function auditLog(options: AuditOptions): AuditLog {
   let last: Promise<unknown> = Promise.resolve()
   let known: Written | undefined
   const append = async (event: AuditEvent) => {
-    known = write(path, key, event, known)
+    try {
+      known = write(path, key, event, known)
+    } catch (error) {
+      throw error instanceof HookspanError ? error : notWritten(path, error)
+    }
   }
   const exclusively = <T>(work: (append: AuditLog['append']) => Promise<T>): Promise<T> => {
     const next = last.then(() => withLock(`${realPath(path)}.lock`, () => work(append)))
@@ -111,6 +115,12 @@ function assertWritable(path: string): void {
     const why = `The audit log ${describeValue(path)} cannot be written: ${errorSentence(error)} Name a file that can be.`
     throw new HookspanError('INVALID_OPTION', why, { cause: error })
   }
+}
+
+/** What the system says of a disk that is full names no file. Its code stays. */
+function notWritten(path: string, cause: unknown): Error {
+  const why = `The audit log "${path}" cannot be written: ${errorSentence(cause)} Until it can be, no answer is taken and no approved call runs.`
+  return Object.assign(new Error(why, { cause }), { code: (cause as NodeJS.ErrnoException).code })
 }
 
 /** The last entry that this process wrote, and where. */

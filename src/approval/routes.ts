@@ -225,6 +225,10 @@ function problemOf(error: unknown): Response {
   if (error instanceof URIError) return problem(400, 'The path is not valid.')
   if (error instanceof AnswerUnread) return problem(error.status, error.message)
   const status = statusOfRefusal(error)
-  if (status === undefined) return problem(500, 'The approval store or the audit log failed.')
+  if (status === undefined) {
+    // Paths and addresses are for who runs the server.
+    console.warn(`[hookspan] an approval asked for over HTTP failed: ${errorMessage(error)}`)
+    return problem(500, 'The approval store or the audit log failed.')
+  }
   return json(status, { error: (error as HookspanError).code, message: errorMessage(error) })
 }

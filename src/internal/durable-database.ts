@@ -65,12 +65,19 @@ export class DurableDatabase {
       try {
         return work(this.db)
       } catch (error) {
-        if (!isBusy(error)) throw error
+        if (!isBusy(error)) throw this.#named(error)
         if (performance.now() > until) throw this.#locked(error)
       }
       // Not all at once: of many who wait, each is to have its turn.
       await delay(waitMs * (0.5 + Math.random() / 2))
     }
+  }
+
+  /** SQLite says of no file which one it is. */
+  #named(cause: unknown): unknown {
+    const { errcode } = cause as { errcode?: number }
+    if (errcode === undefined) return cause
+    return new Error(`${this.#name} cannot be used: ${errorSentence(cause)}`, { cause })
   }
 
   #locked(cause: unknown): Error {

@@ -26,7 +26,8 @@ it('an entry that has no room whole is refused, and leaves nothing behind', asyn
   const lines = readFileSync(path, 'utf8').split('\n')
   const lost = accepted.length - lines.filter((line) => line.endsWith('}')).length
   tell({ done: 'entries on a disk that becomes full', times: accepted.length, lost })
-  expect(refused).toEqual(Array(3).fill(expect.objectContaining({ code: 'ENOSPC' })))
+  const message = expect.stringContaining(`The audit log "${path}" cannot be written: ENOSPC`)
+  expect(refused).toEqual(Array(3).fill(expect.objectContaining({ code: 'ENOSPC', message })))
   expect(lost).toBe(0)
   expect(verifyAudit({ path })).toMatchObject({ ok: true, entries: accepted.length })
 
