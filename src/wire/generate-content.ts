@@ -3,6 +3,7 @@ import { defined } from '../internal/objects.ts'
 import { pieces } from './events.ts'
 import type { Collector, HostedTool, WireFormat } from './format.ts'
 import { countedUsage, countsOf, OWNER, writeError } from './google.ts'
+import { addPiece, beginCall } from './partial-arguments.ts'
 import {
   isMedia,
   mediaPart,
@@ -263,9 +264,16 @@ class ContentCollector implements Collector {
   }
 }
 
-/** Pieces of one text are one part. */
+/** Pieces of one text are one part, and so are those of one call. */
 function append(parts: Loose[], item: Loose): void {
   const last = parts.at(-1)
+  const call = asObject(item.functionCall)
+  if (call !== undefined) {
+    if (addPiece(asObject(last?.functionCall), call))
+      Object.assign(last ?? {}, { ...item, functionCall: last?.functionCall })
+    else parts.push({ ...item, functionCall: beginCall(call) })
+    return
+  }
   if (typeof item.text !== 'string' || typeof last?.text !== 'string' || last.thought !== item.thought) {
     parts.push({ ...item })
   } else Object.assign(last, item, { text: last.text + item.text })
