@@ -4,6 +4,7 @@ import { expect, it } from 'vitest'
 import type { Snippet } from '../../src/viewer/model/snippet.ts'
 import type { RunList } from '../../src/viewer/store/reader.ts'
 import { textAround } from '../../src/viewer/store/snippets.ts'
+import { wordQuery } from '../../src/viewer/store/words.ts'
 import { start } from './start.ts'
 import { getJson, id, otlp, post } from './support.ts'
 
@@ -104,8 +105,17 @@ it.each([
     { match: 'here', before: /^…/, after: /…$/ },
   ],
 ])('of %j finds %j', (text, words, isOpen, expected) => {
-  const found = textAround(text, { words, isOpen })
+  const found = textAround(text, { words, isOpen, pieces: [] })
   if (!expected) return expect(found).toBeUndefined()
   for (const [key, value] of Object.entries(expected))
     expect(found?.[key as 'match']).toEqual(value instanceof RegExp ? expect.stringMatching(value) : value)
+})
+
+it.each([
+  ['請檢查伺服器的設定。', '伺服器', { before: '請檢查', match: '伺服器', after: '的設定。' }],
+  ['大阪ガスです', 'ガス', { before: '大阪', match: 'ガス', after: 'です' }],
+  ['部署失敗了', 'v2 失敗', { before: '部署', match: '失敗', after: '了' }],
+  ['京都から東京へ', '東京都', undefined],
+])('of %j, which has no spaces between its words, finds %j', (text, typed, expected) => {
+  expect(textAround(text, wordQuery(typed)!)).toEqual(expected)
 })

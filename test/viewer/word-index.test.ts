@@ -31,8 +31,17 @@ function wordsBy(scan: (words: SpanWords) => void): Set<string> {
   return found
 }
 
+const UNSPACED =
+  /([\p{sc=Han}\p{sc=Hira}\p{sc=Kana}\p{sc=Bopo}\p{sc=Thai}\p{sc=Laoo}\p{sc=Khmr}\p{sc=Mymr}\p{sc=Tibt}\u3000-\u303f\u3099\u309a\u30fc\uff70\uff9e\uff9f]+)/u
+const charsAndPairs = (piece: string) =>
+  [...piece].flatMap((char, at, chars) => [char, char + (chars[at + 1] ?? '')])
 const plainWords = (text: string): Set<string> =>
-  new Set([...text.matchAll(/[\p{L}\p{N}\p{M}\p{Co}]+/gu)].map(([run]) => foldedWord(run)).filter(Boolean))
+  new Set(
+    [...text.matchAll(/[\p{L}\p{N}\p{M}\p{Co}]+/gu)]
+      .flatMap(([run]) => foldedWord(run).split(UNSPACED))
+      .flatMap((piece) => (UNSPACED.test(piece) ? charsAndPairs(piece) : piece))
+      .filter(Boolean),
+  )
 
 /** A protobuf field of bytes. */
 function field(number: number, body: Buffer): Buffer {
@@ -47,7 +56,26 @@ const attribute = (number: number, value: Buffer) =>
 const anyText = fc.oneof(
   fc.string({ unit: 'grapheme', maxLength: 20 }),
   fc.string({
-    unit: fc.constantFrom('a', 'B', '9', ' ', 'é', 'e\u0301', 'İ', 'ß', '—', '中', '한', 'ि', '𝒳', '🙂'),
+    unit: fc.constantFrom(
+      'a',
+      'B',
+      '9',
+      ' ',
+      'é',
+      'e\u0301',
+      'İ',
+      'ß',
+      '—',
+      '中',
+      '文',
+      'ガ',
+      'ー',
+      'ก',
+      '한',
+      'ि',
+      '𝒳',
+      '🙂',
+    ),
   }),
   fc.constantFrom(
     '[{"content":"a\\n\\"walrus\\"\\tpen\\\\nguin \\u00e9"}]',
@@ -89,7 +117,10 @@ it.each([
   ['हिन्दी', ['हिन्दी']],
   ['İstanbul', ['istanbul']],
   ['a-b_c d’e', ['a', 'b', 'c', 'd', 'e']],
-  ['東京 タワー', ['東京', 'タワー']],
+  ['東京 タワー', ['東京', 'タワ', 'ワー']],
+  ['東 v2部署', ['東', 'v2', '部署']],
+  ['หมอ', ['หม', 'มอ']],
+  ['한국어 서비스', ['한국어', '서비스']],
   ['x'.repeat(100), ['x'.repeat(64)]],
 ])('reads %s as words', (typed, words) => {
   expect(wordQuery(typed)?.words).toEqual(words.map((word) => word.normalize('NFD')))
@@ -200,6 +231,64 @@ it('finds the same from segments, from memory, and after a restart, whoever of t
   db.close()
   for (const store of stores.splice(0)) store.close()
   rmSync(folder, { recursive: true })
+})
+
+it('finds what has no spaces between its words by any part of it, and by no parts in another order', () => {
+  const store = open(':memory:')
+  const said = [
+    '部署失敗了，請檢查伺服器的設定。',
+    '{"q":"\\u90e8\\u7f72 v2\\u4f3a\\u670d\\u5668"}',
+    '東京タワーへ行きました',
+    '京都から東京へ',
+    'สวัสดีชาวโลก',
+    `${'很'.repeat(100)}長的一句話`,
+    '서비스배포 실패',
+  ]
+  add(
+    store,
+    said.map((note, at) => span(at, note)),
+  )
+  const found = (typed: string) => {
+    const runs = runsWith(store, typed)
+    return said.flatMap((_, at) => (runs.includes(trace(at)) ? [at] : []))
+  }
+  const expected: [string, number[]][] = [
+    ['失敗', [0]],
+    ['失敗了 部署', [0]],
+    ['敗', [0]],
+    ['伺服器', [0, 1]],
+    ['設定 伺服器 的', [0]],
+    ['v2', [1]],
+    ['v2伺服', [1]],
+    ['東京', [2, 3]],
+    ['東京へ', [3]],
+    ['京都東', []],
+    ['たわー', []],
+    ['タワー', [2]],
+    ['行きまし', [2]],
+    ['ชาวโลก', [4]],
+    ['一句話', [5]],
+    ['실패', [6]],
+    ['서비스', [6]],
+  ]
+  for (const [typed, runs] of expected) expect.soft(found(typed), typed).toEqual(runs)
+})
+
+it('is made again for a file whose words were other ones, and no run is summed again', () => {
+  const file = join(mkdtempSync(join(tmpdir(), 'hookspan-words-')), 'old.db')
+  add(open(file), [span(1, '部署失敗了')])
+  runsWith(stores.at(-1)!, '失敗')
+  stores.pop()!.close()
+  const old = new DatabaseSync(file)
+  old.exec(`DELETE FROM word_block; DELETE FROM word_segment; UPDATE run SET dirty = 0;
+    INSERT OR REPLACE INTO meta VALUES ('words of chunks', (SELECT max(id) FROM chunk)); PRAGMA user_version = 8`)
+  old.close()
+  const store = open(file)
+  expect(store.setAside).toBeUndefined()
+  const db = new DatabaseSync(file)
+  expect(db.prepare('SELECT count(*) AS dirty FROM run WHERE dirty = 1').get()).toEqual({ dirty: 0 })
+  db.close()
+  expect(runsWith(store, '失敗')).toEqual([trace(1)])
 })
 
 it('is made again for a file of the version before, whose runs stay', () => {

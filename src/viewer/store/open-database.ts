@@ -97,7 +97,7 @@ function open(file: string): OpenedDatabase {
     if (versionOf(db) === SCHEMA_VERSION) return { db, setAside, isAlone }
   }
   // First: until the version is written, with the tables, it is done again.
-  if (BROUGHT_UP.has(versionOf(db))) bringUp(db)
+  if (BROUGHT_UP.has(versionOf(db))) bringUp(db, versionOf(db))
   try {
     createSchema(db)
   } catch (error) {

@@ -6,22 +6,33 @@ import { DECLARED_USES } from './run-uses.ts'
  * Raised when the tables change. A file of another version is set aside, not migrated: it holds traces, not records. One whose
  * tables only lack what can be made from the spans again is brought up.
  */
-export const SCHEMA_VERSION = 8
+export const SCHEMA_VERSION = 9
 /**
  * Versions that are brought up: what is new are tables and columns of sums, and every run is summed again; an index of the text,
  * which is made again; or what people add.
  */
-export const BROUGHT_UP: ReadonlySet<number> = new Set([4, 5, 6, 7])
+export const BROUGHT_UP: ReadonlySet<number> = new Set([4, 5, 6, 7, 8])
 
-/** Of an older version: the columns that are new, and an index that has them. Every run is to be summed again. */
-export function bringUp(db: DatabaseSync): void {
-  const rows = db.prepare('PRAGMA table_info(run)').all() as { name: string }[]
-  const there = new Set(rows.map(({ name }) => name))
+/** What an index of words says that was made otherwise. */
+const FORGET_WORDS = `DROP TABLE IF EXISTS text; DROP TABLE IF EXISTS ahead;
+  DROP TABLE IF EXISTS word_segment; DROP TABLE IF EXISTS word_block; DROP TABLE IF EXISTS gone`
+/** The last version whose sums were others. */
+const OTHER_SUMS = 7
+
+/**
+ * Of an older version: the columns that are new, and an index that has them. Where its sums are others, every run is to be summed
+ * again; the index of words is made again.
+ */
+export function bringUp(db: DatabaseSync, version: number): void {
+  const columnsOf = (table: string) =>
+    (db.prepare(`PRAGMA table_info(${table})`).all() as { name: string }[]).map(({ name }) => name)
+  const there = new Set(columnsOf('run'))
   for (const [name, declared] of DECLARATIONS) {
     if (!there.has(name)) db.exec(`ALTER TABLE run ADD COLUMN ${name} ${declared}`)
   }
-  db.exec(`DROP INDEX IF EXISTS run_figures; UPDATE run SET dirty = 1;
-    DROP TABLE IF EXISTS text; DROP TABLE IF EXISTS ahead`)
+  if (version <= OTHER_SUMS) db.exec('DROP INDEX IF EXISTS run_figures; UPDATE run SET dirty = 1')
+  db.exec(FORGET_WORDS)
+  if (columnsOf('meta').length > 0) db.exec("DELETE FROM meta WHERE key LIKE 'words of %'")
 }
 
 /** As the index of open runs has it: a query must say it with these words to go by the index. */

@@ -59,28 +59,52 @@ function inTexts(span: OtlpSpan, query: WordQuery) {
   return undefined
 }
 
-/** Around the longest of the words: it says most. */
+type Around = Pick<WordQuery, 'words' | 'isOpen' | 'pieces'>
+
+/** Around the longest of what was typed: it says most. */
 export function textAround(
   text: string,
-  { words, isOpen }: Pick<WordQuery, 'words' | 'isOpen'>,
+  query: Around,
 ): Pick<Snippet, 'before' | 'match' | 'after'> | undefined {
-  const longest = words.reduce((best, word) => (word.length > best.length ? word : best), '')
+  const place = placeIn(text, query)
+  if (!place) return undefined
+  const { index, match } = place
+  const end = index + match.length
+  const [first, last] = /^\s*[[{]/.test(text) ? stringAround(text, index, end) : [0, text.length]
+  const from = Math.max(first, index - BEFORE_CHARS)
+  const to = Math.min(last, end + AFTER_CHARS)
+  return {
+    before: `${from > first ? '…' : ''}${readable(text.slice(from, index)).trimStart()}`,
+    match,
+    after: `${readable(text.slice(end, to)).trimEnd()}${to < last ? '…' : ''}`,
+  }
+}
+
+function placeIn(
+  text: string,
+  { words, isOpen, pieces }: Around,
+): { index: number; match: string } | undefined {
+  const longestOf = (all: readonly string[]) =>
+    all.reduce((best, word) => (word.length > best.length ? word : best), '')
+  const piece = longestOf(pieces)
+  if (piece !== '') return placeOf(text, piece)
+  const longest = longestOf(words)
   const isCut = Buffer.byteLength(longest) > MAX_WORD_BYTES - 4
   const mayGoOn = isCut || (isOpen && words.at(-1) === longest)
   for (const { 0: token, index } of text.matchAll(/[\p{L}\p{N}\p{M}]+/gu)) {
     // A syllable of Hangul is up to three letters.
     if (token.length * 3 < longest.length) continue
     const folded = foldedWord(token)
-    if (mayGoOn ? !folded.startsWith(longest) : folded !== longest) continue
-    const end = index + token.length
-    const [first, last] = /^\s*[[{]/.test(text) ? stringAround(text, index, end) : [0, text.length]
-    const from = Math.max(first, index - BEFORE_CHARS)
-    const to = Math.min(last, end + AFTER_CHARS)
-    return {
-      before: `${from > first ? '…' : ''}${readable(text.slice(from, index)).trimStart()}`,
-      match: token,
-      after: `${readable(text.slice(end, to)).trimEnd()}${to < last ? '…' : ''}`,
-    }
+    if (mayGoOn ? folded.startsWith(longest) : folded === longest) return { index, match: token }
+  }
+  return undefined
+}
+
+/** Of what has no spaces between its words: as it is written in the text, where its characters may be one for two. */
+function placeOf(text: string, piece: string): { index: number; match: string } | undefined {
+  for (const form of [piece, piece.normalize('NFC')]) {
+    const index = text.indexOf(form)
+    if (index >= 0) return { index, match: form }
   }
   return undefined
 }

@@ -2,20 +2,32 @@
 import type { Chunk } from './chunk.ts'
 import { mayHold } from './may-hold.ts'
 import { SpanWords } from './span-words.ts'
-import { type WordQuery, WordScanner } from './words.ts'
+import { gramsOf, type WordQuery, WordScanner } from './words.ts'
 
 export class WordMatch {
-  readonly #query: WordQuery
   readonly #words: SpanWords
-  readonly #found: Uint8Array
   readonly #patterns: readonly RegExp[]
+  /** Words between spaces, and pieces without them. */
+  readonly #wanted: readonly { bytes: Buffer; mayGoOn: boolean }[]
+  readonly #pieces: readonly string[]
+  readonly #found: Uint8Array
+  readonly #foundPieces: Uint8Array
   #left = 0
 
   constructor(query: WordQuery) {
-    this.#query = query
+    const { bytes, isOpen, pieces, words } = query
+    const grams = new Set(pieces.flatMap((piece) => gramsOf(piece, false)))
     this.#patterns = mayHold(query)
-    this.#found = new Uint8Array(query.bytes.length)
-    const scanner = new WordScanner((_, length) => this.#look(scanner.word, length))
+    this.#wanted = bytes
+      .map((word, at) => ({ bytes: word, mayGoOn: isOpen && at === bytes.length - 1 }))
+      .filter((_, at) => !grams.has(words[at]!))
+    this.#pieces = pieces
+    this.#found = new Uint8Array(this.#wanted.length)
+    this.#foundPieces = new Uint8Array(pieces.length)
+    const scanner = new WordScanner(
+      (_, length) => this.#look(scanner.word, length),
+      (piece) => this.#lookIn(piece),
+    )
     this.#words = new SpanWords(scanner)
   }
 
@@ -38,17 +50,23 @@ export class WordMatch {
 
   #begin(): void {
     this.#found.fill(0)
-    this.#left = this.#found.length
+    this.#foundPieces.fill(0)
+    this.#left = this.#found.length + this.#foundPieces.length
   }
 
   #look(word: Uint8Array, length: number): void {
-    const { bytes, isOpen } = this.#query
-    for (let at = 0; at < bytes.length; at++) {
-      const wanted = bytes[at]!
-      const mayGoOn = isOpen && at === bytes.length - 1
-      if (this.#found[at] === 1 || (mayGoOn ? length < wanted.length : length !== wanted.length)) continue
-      if (!beginsWith(word, wanted)) continue
+    for (const [at, { bytes, mayGoOn }] of this.#wanted.entries()) {
+      if (this.#found[at] === 1 || (mayGoOn ? length < bytes.length : length !== bytes.length)) continue
+      if (!beginsWith(word, bytes)) continue
       this.#found[at] = 1
+      this.#left--
+    }
+  }
+
+  #lookIn(piece: string): void {
+    for (const [at, wanted] of this.#pieces.entries()) {
+      if (this.#foundPieces[at] === 1 || !piece.includes(wanted)) continue
+      this.#foundPieces[at] = 1
       this.#left--
     }
   }

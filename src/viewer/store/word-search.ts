@@ -256,8 +256,8 @@ export class WordSearch {
     return new Set((rows as { id: number }[]).map(({ id }) => id))
   }
 
-  #lookedFor({ words, isOpen }: WordQuery): Looked {
-    const key = `${words.join(' ')}${isOpen ? '*' : ''}`
+  #lookedFor({ words, pieces, isOpen }: WordQuery): Looked {
+    const key = `${words.join(' ')} ${pieces.join(' ')}${isOpen ? '*' : ''}`
     const looked = this.#looked.get(key) ?? { isIn: new Map(), places: new Map() }
     this.#looked.delete(key)
     this.#looked.set(key, looked)

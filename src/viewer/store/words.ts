@@ -1,4 +1,7 @@
-/** Words as the index knows them: letters and digits, lower case, Latin and Greek ones without their accents. */
+/**
+ * Words as the index knows them: letters and digits, lower case, Latin and Greek ones without their accents. Scripts that put no
+ * space between words: each character, and each two that stand side by side.
+ */
 
 /** Of longer words, what comes first counts. In bytes of UTF-8. */
 export const MAX_WORD_BYTES = 64
@@ -16,6 +19,10 @@ const ESCAPED = new Set(Buffer.from('nrt"\\'))
 /** A character by its number, as Python writes all that is not ASCII, and Go `<`. Of JSON inside of JSON, too. */
 const NUMBERED = /\\+u([0-9a-f]{4})/gi
 const RUNS = /[\p{L}\p{N}\p{M}\p{Co}]+/gu
+/** Scripts without spaces between words, and what several of them have. */
+const UNSPACED =
+  /[\p{sc=Han}\p{sc=Hira}\p{sc=Kana}\p{sc=Bopo}\p{sc=Thai}\p{sc=Laoo}\p{sc=Khmr}\p{sc=Mymr}\p{sc=Tibt}\u3000-\u303f\u3099\u309a\u30fc\uff70\uff9e\uff9f]+/u
+const PIECES = new RegExp(`(${UNSPACED.source})`, 'u')
 /** Marks by themselves that accent a letter. Those that are vowels in other scripts stay. */
 const ACCENTS = /[\u0300-\u036f\u1ab0-\u1aff\u1dc0-\u1dff\u20d0-\u20ff\ufe20-\ufe2f]+/g
 const SEED = 0x811c9dc5
@@ -24,6 +31,20 @@ const PRIME = 0x01000193
 /** One run of letters and digits as the index keeps it. */
 export function foldedWord(run: string): string {
   return run.toLowerCase().normalize('NFD').replace(ACCENTS, '')
+}
+
+/** The pieces of a folded run: what has words without spaces between them, and what has not. */
+function piecesOf(folded: string): { piece: string; isUnspaced: boolean }[] {
+  if (!UNSPACED.test(folded)) return [{ piece: folded, isUnspaced: false }]
+  // What was split by stands in every second place.
+  return folded.split(PIECES).map((piece, at) => ({ piece, isUnspaced: at % 2 === 1 }))
+}
+
+/** Of a piece without spaces: what to look it up by, which is all of what is kept of it where `isKept`. */
+export function gramsOf(piece: string, isKept: boolean): string[] {
+  const chars = [...piece]
+  const pairs = chars.slice(1).map((char, at) => chars[at]! + char)
+  return isKept || pairs.length === 0 ? [...chars, ...pairs] : pairs
 }
 
 /** Of JSON: characters that are written by their numbers, as themselves. A backslash is none of them, as others go by it. */
@@ -39,9 +60,16 @@ export class WordScanner {
   /** The word that was found last, UTF-8: its first `length` bytes. Overwritten by the next one. */
   readonly word: Uint8Array = new Uint8Array(MAX_WORD_BYTES)
   readonly #found: (hash: number, length: number) => void
+  readonly #unspaced: (piece: string) => void
 
-  constructor(found: (hash: number, length: number) => void) {
+  /** @param unspaced is told of what has no spaces between its words, in place of `found`. */
+  constructor(found: (hash: number, length: number) => void, unspaced?: (piece: string) => void) {
     this.#found = found
+    this.#unspaced =
+      unspaced ??
+      ((piece) => {
+        for (const gram of gramsOf(piece, true)) this.#whole(gram)
+      })
   }
 
   /** `isJson`: what its escapes stand for is between words, and not the letter of an escape. */
@@ -123,9 +151,16 @@ export class WordScanner {
   /** What stands between two ASCII characters that are between words. */
   #scanOthers(bytes: Buffer, start: number, stop: number): void {
     for (const [run] of bytes.toString('utf8', start, stop).matchAll(RUNS)) {
-      const { written } = ENCODER.encodeInto(foldedWord(run).slice(0, MAX_WORD_BYTES), this.word)
-      if (written > 0) this.#found(hashOf(this.word, written), written)
+      for (const { piece, isUnspaced } of piecesOf(foldedWord(run))) {
+        if (isUnspaced) this.#unspaced(piece)
+        else this.#whole(piece)
+      }
     }
+  }
+
+  #whole(word: string): void {
+    const { written } = ENCODER.encodeInto(word.slice(0, MAX_WORD_BYTES), this.word)
+    if (written > 0) this.#found(hashOf(this.word, written), written)
   }
 }
 
@@ -163,18 +198,30 @@ export interface WordQuery {
   readonly bytes: readonly Buffer[]
   /** Whether the last word is the beginning of one. */
   readonly isOpen: boolean
+  /** What has no spaces between its words, as it was typed: those of `words` that are its characters are to stand in this order. */
+  readonly pieces: readonly string[]
 }
 
 /** `undefined` when there is no word in `typed`. Every word must occur, the last one may go on. */
 export function wordQuery(typed: string): WordQuery | undefined {
   const words: string[] = []
-  const scanner = new WordScanner((_, length) =>
-    words.push(Buffer.from(scanner.word.subarray(0, length)).toString()),
+  const pieces: string[] = []
+  const scanner = new WordScanner(
+    (_, length) => words.push(Buffer.from(scanner.word.subarray(0, length)).toString()),
+    (piece) => {
+      pieces.push(piece)
+      words.push(...gramsOf(piece, false))
+    },
   )
   scanner.text(typed)
   if (words.length === 0) return undefined
   const isOpen = /[\p{L}\p{M}\p{N}\p{Co}]$/u.test(typed)
   // The last one stays the last: it may go on.
   const distinct = [...new Set(words.reverse())].reverse()
-  return { words: distinct, bytes: distinct.map((word) => Buffer.from(word)), isOpen }
+  return {
+    words: distinct,
+    bytes: distinct.map((word) => Buffer.from(word)),
+    isOpen,
+    pieces: [...new Set(pieces)],
+  }
 }

@@ -474,6 +474,9 @@ function textsIn(value: Value): string[] {
 
 const ESCAPES = /\\(?:u([0-9a-f]{4})|(.))/gi
 
+export const UNSPACED =
+  /^[\p{sc=Han}\p{sc=Hira}\p{sc=Kana}\p{sc=Bopo}\p{sc=Thai}\p{sc=Laoo}\p{sc=Khmr}\p{sc=Mymr}\p{sc=Tibt}\u3000-\u303f\u3099\u309a\u30fc\uff70\uff9e\uff9f]/u
+
 export function wordsIn(texts: readonly string[]): Set<string> {
   const words = new Set<string>()
   for (const text of texts) {
@@ -489,7 +492,13 @@ export function wordsIn(texts: readonly string[]): Set<string> {
         .toLowerCase()
         .normalize('NFD')
         .replace(/[\u0300-\u036f]/g, '')
-      if (word !== '') words.add(Buffer.from(word).subarray(0, 64).toString())
+      // Without spaces between words, any part of a piece is one.
+      for (const piece of word.split(
+        /([\p{sc=Han}\p{sc=Hira}\p{sc=Kana}\p{sc=Bopo}\p{sc=Thai}\p{sc=Laoo}\p{sc=Khmr}\p{sc=Mymr}\p{sc=Tibt}\u3000-\u303f\u3099\u309a\u30fc\uff70\uff9e\uff9f]+)/u,
+      )) {
+        if (UNSPACED.test(piece)) words.add(piece)
+        else if (piece !== '') words.add(Buffer.from(piece).subarray(0, 64).toString())
+      }
     }
   }
   return words

@@ -1,6 +1,6 @@
 /** What a store has to answer, from all that it was sent. */
 import type { AskedInRun, RunSummary } from '../../../src/viewer/model/span.ts'
-import { NaiveRun, type NaiveUse, wordsIn } from './naive-run.ts'
+import { NaiveRun, type NaiveUse, UNSPACED, wordsIn } from './naive-run.ts'
 import { type Attributes, RESOURCES, type SentLog, type SentSpan } from './sent.ts'
 
 export class NaiveStore {
@@ -64,7 +64,10 @@ export function spansWith(run: NaiveRun, typed: string): Set<string> {
   const last = isOpen ? wordsOf(typed).at(-1) : undefined
   const isIn = (words: ReadonlySet<string>) =>
     asked.every(
-      (word) => words.has(word) || (word === last && [...words].some((other) => other.startsWith(word))),
+      (word) =>
+        words.has(word) ||
+        (word === last && [...words].some((other) => other.startsWith(word))) ||
+        (UNSPACED.test(word) && [...words].some((other) => other.includes(word))),
     )
   const { spans, logs } = run.words()
   return new Set([
