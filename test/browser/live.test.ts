@@ -89,6 +89,48 @@ it.each(['memory', 'a file'])(
   },
 )
 
+it('what one came for in a run that goes on stays in sight', async () => {
+  const viewer = await view()
+  await post(
+    viewer,
+    otlp([begun(runSpan('', { start: nowMs() })), ...Array.from({ length: 80 }, (_, at) => child(at + 2))]),
+  )
+  const isInSight = (page: Page, number: number) =>
+    page.evaluate(
+      (row) => {
+        const list = document.querySelector('.timeline-rows')!.getBoundingClientRect()
+        const box = document.getElementById(row)?.getBoundingClientRect()
+        return box !== undefined && box.top >= list.top - 1 && box.bottom <= list.bottom + 1
+      },
+      `row-${id(number)}`,
+    )
+  // By a link to a span, at the top and at the end, and by the keys.
+  const linked = await open(`${viewer.url}/run/${TRACE}?span=${id(4)}`)
+  const last = await open(`${viewer.url}/run/${TRACE}?span=${id(81)}`)
+  const walked = await open(`${viewer.url}/run/${TRACE}`)
+  await expect.poll(() => isInSight(walked, 81)).toBe(true)
+  await walked.keyboard.press('Home')
+  await walked.keyboard.press('j')
+  for (let number = 82; number < 130; number += 12) {
+    await post(viewer, otlp(Array.from({ length: 12 }, (_, at) => child(number + at))))
+    for (const page of [linked, last, walked])
+      await expect
+        .poll(() =>
+          page
+            .locator('.spacer')
+            .first()
+            .evaluate((list) => list.clientHeight / 30),
+        )
+        .toBe(number + 11)
+  }
+  expect(await isInSight(linked, 4)).toBe(true)
+  expect(await isInSight(last, 81)).toBe(true)
+  expect(await isInSight(walked, 2)).toBe(true)
+  // To go on is one click.
+  await linked.getByRole('button', { name: 'Follow' }).click()
+  await expect.poll(() => isInSight(linked, 129)).toBe(true)
+})
+
 it('a page shows what another viewer of the file takes in', async () => {
   const db = databaseFile()
   const [one, other] = [await view({ db }), await view({ db })]

@@ -82,7 +82,7 @@ export function Timeline({
   const count = Math.max(rows.length, isFiltered || zoom.brush ? 0 : (totalRows ?? 0))
   const list = useVirtual(count)
   const live = summary.status === 'running' || summary.status === 'waiting'
-  const follow = useFollow(list.ref, live, rows.length)
+  const follow = useFollow(list.ref, live, rows.length, selected === '')
   const at = useMemo(() => (cursor ? rows.findIndex(({ row }) => row.spanId === cursor) : -1), [rows, cursor])
 
   // Before the next key can come: it is meant for the row that is seen as chosen.
@@ -92,8 +92,14 @@ export function Timeline({
     unfold(selected)
   }, [selected])
   useLayoutEffect(() => {
-    if (at >= 0) list.reveal(at)
+    if (at < 0) return
+    list.reveal(at)
+    follow.leave()
   }, [cursor, at >= 0])
+  // Who reads a span keeps its row in sight.
+  useLayoutEffect(() => {
+    if (selected) follow.set(false)
+  }, [selected])
 
   const choose = (index: number) => {
     const node = rows[Math.max(0, Math.min(rows.length - 1, index))]

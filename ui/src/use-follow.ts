@@ -1,12 +1,18 @@
-/** Staying at the end of what grows, until somebody scrolls away from it; at the end again, it is followed again. */
+/** Staying at the end of what grows, until somebody goes away from it; at the end again, it is followed again. */
 import { useEffect, useLayoutEffect, useState } from 'preact/hooks'
 
 /** So far from the end still counts as there. */
 const NEAR_PX = 8
 const TOUCHES = ['wheel', 'touchmove', 'pointerdown', 'keydown'] as const
 
-export function useFollow(ref: { current: HTMLElement | null }, live: boolean, length: number) {
-  const [on, setOn] = useState(true)
+/** @param begins whether it is followed from the beginning: not where one came for something in it. */
+export function useFollow(
+  ref: { current: HTMLElement | null },
+  live: boolean,
+  length: number,
+  begins: boolean,
+) {
+  const [on, setOn] = useState(begins)
   const follows = live && on
   useLayoutEffect(() => {
     const element = ref.current
@@ -21,7 +27,7 @@ export function useFollow(ref: { current: HTMLElement | null }, live: boolean, l
       touched = true
     }
     const look = () => {
-      if (touched) setOn(element.scrollTop + element.clientHeight >= element.scrollHeight - NEAR_PX)
+      if (touched) setOn(isAtEnd(element))
     }
     for (const event of TOUCHES) element.addEventListener(event, touch, { passive: true })
     element.addEventListener('scroll', look, { passive: true })
@@ -30,5 +36,16 @@ export function useFollow(ref: { current: HTMLElement | null }, live: boolean, l
       element.removeEventListener('scroll', look)
     }
   }, [live])
-  return { on, set: setOn }
+  return {
+    on,
+    set: setOn,
+    /** What was scrolled to on the reader's behalf is away from the end. */
+    leave: () => {
+      if (ref.current && !isAtEnd(ref.current)) setOn(false)
+    },
+  }
+}
+
+function isAtEnd({ scrollTop, clientHeight, scrollHeight }: HTMLElement): boolean {
+  return scrollTop + clientHeight >= scrollHeight - NEAR_PX
 }
