@@ -1,17 +1,13 @@
-import { AsyncLocalStorage } from 'node:async_hooks'
 import { RunSuspended } from '../../dispatcher/calls/suspended.ts'
 import { saidOf } from '../../dispatcher/calls/tool-outcome.ts'
-import type { ToolCallInit } from '../../dispatcher/index.ts'
 import type { HookspanError } from '../../internal/errors.ts'
-import { defined, isRecord } from '../../internal/objects.ts'
-import { isStream } from '../../wire/watch-stream.ts'
-import { currentCalls, type SafeCalls } from '../safe/calls.ts'
+import { isRecord } from '../../internal/objects.ts'
 import type { ObservedRun } from '../sdk-run/observed-run.ts'
 import { normalized, notResumed, ownStatus, refusedBy, unanswered } from './approval-status.ts'
 import { copyOf } from './copy-of.ts'
-import type { DecidedCall } from './decided-call.ts'
+import { type DecidedCall, DecidedCalls } from './decided-calls.ts'
 import { tellAnswered, tellAsked } from './own-approval.ts'
-import { performTool, type ToldModel } from './perform-tool.ts'
+import { performedLate, performTool, type ToldModel } from './perform-tool.ts'
 import type { ClientResult, RefusedCall } from './resumed-messages.ts'
 import {
   type ApprovalOptions,
@@ -27,9 +23,6 @@ import {
 import { tellKeptBack } from './shown-calls.ts'
 import { isSearch, searchingTool } from './tool-search.ts'
 
-/** Whose tool is at work. */
-const atWork = new AsyncLocalStorage<ObservedTools>()
-
 /**
  * The tools of one call of the SDK. A tool call is decided when the SDK asks whether it is approved, before any tool
  * runs, and is run when the SDK runs the tool.
@@ -42,8 +35,7 @@ export class ObservedTools {
   readonly #copied = new Map<string, SdkTool>()
   /** What takes the place of the user's `toolApproval`, where that is no function. */
   #approvals: { readonly own: Readonly<Record<string, unknown>>; readonly given: object } | undefined
-  /** Calls that are decided and not yet run, by the model's id: it may repeat. */
-  readonly #decided = new Map<string, DecidedCall[]>()
+  readonly #calls: DecidedCalls
   /** What the model is told in the place of results, by its ids, which may repeat. */
   readonly #words = new Map<string, { readonly told: ToldModel; readonly result: unknown }>()
 
@@ -52,6 +44,7 @@ export class ObservedTools {
   constructor(run: ObservedRun, tools: SdkTools) {
     this.#run = run
     this.#originals = tools
+    this.#calls = new DecidedCalls(run, (decided, told, result) => this.#says(decided, told, result))
     this.refresh()
   }
 
@@ -83,8 +76,8 @@ export class ObservedTools {
   #copy(name: string, tool: SdkTool): SdkTool {
     if (!isRecord(tool)) return tool
     if (isSearch(tool)) {
-      const open = () => [...this.#decided.values()].flat().filter((one) => one.name === name)
-      const take = (toolCallId: string, input?: unknown) => this.#take(name, toolCallId, input)
+      const open = () => this.#calls.waiting(name)
+      const take = (toolCallId: string, input?: unknown) => this.#calls.take(name, toolCallId, input)
       return searchingTool(tool, { open, take, worded: this.#worded(tool) })
     }
     const caller = localCallerOf(tool)
@@ -173,10 +166,10 @@ export class ObservedTools {
     }
     if (type === 'user-approval') await tellAnswered(this.#run, { name, input, toolCallId }, true)
     if (type === 'denied') {
-      await this.#decide(name, tool, input, toolCallId, refusedBy(reason))
+      await this.#calls.decide(name, tool, input, toolCallId, refusedBy(reason))
       return own
     }
-    return this.#approved(name, tool, await this.#decide(name, tool, input, toolCallId), own)
+    return this.#approved(name, tool, await this.#calls.decide(name, tool, input, toolCallId), own)
   }
 
   /** Before one of them is decided, which may be run once: the others would have to wait where the SDK cannot. */
@@ -204,7 +197,7 @@ export class ObservedTools {
       await tellAnswered(this.#run, { name: toolName, input, toolCallId }, false, reason)
       // What was said where a gate asks is told as that, unless it was a yes.
       const answered = await this.#run.isAnswered(toolCallId)
-      const { call, decision } = await this.#decide(
+      const { call, decision } = await this.#calls.decide(
         toolName,
         tool,
         input,
@@ -225,7 +218,7 @@ export class ObservedTools {
     for (const { toolName, input, toolCallId, output } of results) {
       const tool = Object.hasOwn(this.#originals, toolName) ? this.#originals[toolName] : undefined
       if (tool === undefined || tool.execute !== undefined) continue
-      const { call, decision } = await this.#decide(toolName, tool, input, toolCallId)
+      const { call, decision } = await this.#calls.decide(toolName, tool, input, toolCallId)
       if (decision.state === 'waiting') throw this.#tooEarly(toolName, decision.request?.id)
       const { type, value } = output
       const failed = type === 'error-text' || type === 'error-json'
@@ -240,7 +233,7 @@ export class ObservedTools {
   }
 
   #approved(name: string, tool: SdkTool, decided: DecidedCall, own: ApprovalStatus): ApprovalStatus {
-    const { call, decision, toolCallId } = decided
+    const { call, decision } = decided
     if (decision.state === 'waiting') {
       if (!this.#run.started) throw this.#tooEarly(name, decision.request?.id)
       this.#run.waitingFor = 'human'
@@ -256,8 +249,7 @@ export class ObservedTools {
       call.fail(new RunSuspended()).catch(() => {})
       return own
     }
-    const waiting = this.#decided.get(toolCallId) ?? []
-    this.#decided.set(toolCallId, [...waiting, decided])
+    this.#calls.keep(decided)
     if (remote) this.#answerFor(name, tool)
     return own
   }
@@ -278,67 +270,30 @@ export class ObservedTools {
     }
   }
 
-  #says(name: string, toolCallId: string, told: ToldModel, result: unknown): void {
+  #says({ name, toolCallId }: DecidedCall, told: ToldModel, result: unknown): void {
     this.#words.set(toolCallId, { told, result })
     const [tool, copy] = [this.#originals[name], this.#copies[name]]
     if (tool !== undefined && copy !== undefined && copy.toModelOutput === undefined)
       Object.assign(copy, this.#worded(tool))
   }
 
-  async #decide(
-    name: string,
-    tool: SdkTool,
-    input: unknown,
-    toolCallId: string,
-    refused?: ToolCallInit['refused'],
-  ): Promise<DecidedCall> {
-    // A tool that calls another one by itself.
-    const within = atWork.getStore() === this ? currentCalls() : undefined
-    const calls: SafeCalls = within ?? (await this.#run.calls())
-    const { description } = tool
-    const call = calls.openToolCall<unknown, unknown>({
-      toolCallId,
-      apiName: name,
-      args: input,
-      // `generateText` waits for tools that are at work; a stream that is aborted is over at once, and its run with it.
-      outlastsAbort: true,
-      // The tool that makes it is at work, and cannot be left and gone on with.
-      ...(within !== undefined && { parkable: false }),
-      ...defined({
-        description: typeof description === 'string' ? description : undefined,
-        inputSchema: schemaOf(tool.inputSchema),
-        outputSchema: schemaOf(tool.outputSchema),
-        refused,
-      }),
-    })
-    const says = (told: ToldModel, result: unknown) => this.#says(name, toolCallId, told, result)
-    return { name, call, decision: await call.decided, input, toolCallId, says }
-  }
-
-  /** A tool that calls another one may do so under its own id. */
-  #take(name: string, toolCallId: string, input?: unknown): DecidedCall | undefined {
-    const waiting = this.#decided.get(toolCallId) ?? []
-    const named = waiting.filter((one) => one.name === name)
-    const taken = named.find((one) => one.input === input) ?? named[0]
-    if (taken === undefined) return undefined
-    waiting.splice(waiting.indexOf(taken), 1)
-    if (waiting.length === 0) this.#decided.delete(toolCallId)
-    return taken
-  }
-
   #execute(name: string, tool: SdkTool, input: unknown, options: ToolOptions): unknown {
-    const decided = this.#take(name, options.toolCallId, input)
+    const decided = this.#calls.take(name, options.toolCallId, input)
     const begun = decided && begunBefore(decided)
-    const perform = (now: DecidedCall) => atWork.run(this, () => performTool(now, tool, options))
+    const perform = (now: DecidedCall) => this.#calls.whileAtWork(() => performTool(now, tool, options))
     if (decided !== undefined && begun === undefined) return perform(decided)
     // The SDK did not ask before, or its tool is not to be begun at once.
-    const late = (
-      decided === undefined ? this.#decide(name, tool, input, options.toolCallId) : Promise.resolve(decided)
-    ).then(async (now) => {
-      await (begun ?? begunBefore(now))
-      return perform(now)
-    })
-    return isGenerator(tool.execute) ? relayLate(late) : late.then(lastOf)
+    const late =
+      decided === undefined
+        ? this.#calls.decide(name, tool, input, options.toolCallId)
+        : Promise.resolve(decided)
+    return performedLate(
+      tool,
+      late.then(async (now) => {
+        await (begun ?? begunBefore(now))
+        return perform(now)
+      }),
+    )
   }
 }
 
@@ -372,29 +327,4 @@ function textOf(value: unknown): string {
 /** Whether the client runs it. */
 function isRemote(tool: SdkTool): boolean {
   return tool.execute === undefined && localCallerOf(tool) === undefined
-}
-
-/** A JSON Schema or a Standard Schema, out of what the SDK takes as a schema. */
-function schemaOf(schema: unknown): unknown {
-  if ((typeof schema !== 'object' && typeof schema !== 'function') || schema === null) return undefined
-  if ('~standard' in schema) return schema
-  const { jsonSchema } = schema as { jsonSchema?: unknown }
-  return isRecord(jsonSchema) && typeof jsonSchema.then !== 'function' ? jsonSchema : undefined
-}
-
-function isGenerator(execute: unknown): boolean {
-  return Object.prototype.toString.call(execute) === '[object AsyncGeneratorFunction]'
-}
-
-async function* relayLate(late: Promise<unknown>): AsyncGenerator<unknown> {
-  const value = await late
-  if (isStream(value)) yield* value
-  else yield value
-}
-
-async function lastOf(value: unknown): Promise<unknown> {
-  if (!isStream(value)) return value
-  let last: unknown
-  for await (const one of value) last = one
-  return last
 }

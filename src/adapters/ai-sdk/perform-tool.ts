@@ -48,6 +48,28 @@ export function performTool(decided: Decided, tool: SdkTool, options: ToolOption
   return call.outcome.then((outcome) => given(outcome, decided))
 }
 
+/** What the SDK is to get of a tool that is not run at once: as the tool itself gives it, in one or in several results. */
+export function performedLate(tool: SdkTool, late: Promise<unknown>): unknown {
+  return isGenerator(tool.execute) ? relayLate(late) : late.then(lastOf)
+}
+
+function isGenerator(execute: unknown): boolean {
+  return Object.prototype.toString.call(execute) === '[object AsyncGeneratorFunction]'
+}
+
+async function* relayLate(late: Promise<unknown>): AsyncGenerator<unknown> {
+  const value = await late
+  if (isStream(value)) yield* value
+  else yield value
+}
+
+async function lastOf(value: unknown): Promise<unknown> {
+  if (!isStream(value)) return value
+  let last: unknown
+  for await (const one of value) last = one
+  return last
+}
+
 /** The SDK has run the tool by itself, or what takes its place has an answer: only what the model is told can be changed. */
 export async function foundBySdk({ call, decision, says }: Decided, output: unknown): Promise<void> {
   const outcome = decision.state === 'run' ? await call.settle(output) : decision

@@ -3,7 +3,7 @@ import type { ToolOutcome } from '../../dispatcher/index.ts'
 import { isRecord } from '../../internal/objects.ts'
 import { asObjects } from '../../wire/reading.ts'
 import { copyOf } from './copy-of.ts'
-import type { DecidedCall } from './decided-call.ts'
+import type { DecidedCall } from './decided-calls.ts'
 import { foundBySdk } from './perform-tool.ts'
 import type { SdkTool } from './sdk.ts'
 
