@@ -123,6 +123,14 @@ const SAID: readonly (readonly [string, Said, object])[] = [
     { usage: { ...USAGE, cacheCreationInputTokens: 90, cacheCreation1hInputTokens: 80 } },
   ],
   [
+    'Bedrock, what is kept in the cache for an hour, which a stream tells in its event',
+    {
+      usage_metadata: { ...COUNTS, input_token_details: { cache_creation: 90 } },
+      response_metadata: { metadata: { usage: { cacheDetails: [{ ttl: '1h', inputTokens: 80 }] } } },
+    },
+    { usage: { ...USAGE, cacheCreationInputTokens: 90, cacheCreation1hInputTokens: 80 } },
+  ],
+  [
     'a cost',
     { usage_metadata: COUNTS, response_metadata: { usage: { ...RAW, cost: 0.01 } } },
     { costUsd: 0.01 },

@@ -28,6 +28,7 @@ export interface HookspanCallbacks {
   readonly handleChainError: Handle
   readonly handleChatModelStart: Handle
   readonly handleLLMStart: Handle
+  readonly handleLLMNewToken: Handle
   readonly handleLLMEnd: Handle
   readonly handleLLMError: Handle
   readonly handleToolStart: Handle
@@ -74,6 +75,7 @@ export function hookspanCallbacks(options: HookspanCallbacksOptions): HookspanCa
     handleChainError: quiet(told.chainError),
     handleChatModelStart: quiet(told.chatStart),
     handleLLMStart: quiet(told.llmStart),
+    handleLLMNewToken: quiet(told.llmNewToken),
     handleLLMEnd: quiet(told.llmEnd),
     handleLLMError: quiet(told.llmError),
     handleToolStart: quiet(told.toolStart),

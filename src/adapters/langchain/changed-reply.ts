@@ -61,13 +61,13 @@ function contentOf(
   const isTextKept = text === (before.content ?? '')
   let isSaid = isTextKept
   const blocks = asObjects(content).flatMap((block) => {
+    // A signature is of the words that were signed: what was changed is said where no provider asks for one.
+    if (thoughtIn(block) !== undefined) return isThoughtKept ? [block] : []
     if (block.type === 'text' && !isTextKept) {
       const said = isSaid || text === '' ? [] : [plainText(block, text)]
       isSaid = true
       return said
     }
-    // A signature is of the words that were signed: what was changed is said where no provider asks for one.
-    if (thoughtIn(block) !== undefined && !isThoughtKept) return []
     return callIn(block, before, calls)
   })
   return [...blocks, ...(isSaid || text === '' ? [] : [{ type: 'text', text }])]

@@ -66,13 +66,17 @@ interface CallbackManager {
 }
 
 /**
- * Asks a model, and hears what LangChain tells of its reply: of a stream, why it ended and by which model it is made stands
- * beside the message, which is all that a middleware gets. Only who listens is told, and where nobody does, nothing is streamed.
+ * Asks a model, and hears what LangChain tells of its reply: of a stream, when its pieces came, and why it ended and by which model it
+ * is made, which stands beside the message that is all that a middleware gets. Only who listens is told, and where nobody does, nothing is streamed.
  */
-export async function hearing<T>(hear: (output: unknown) => void, ask: () => PromiseLike<T> | T): Promise<T> {
+export async function hearing<T>(
+  hear: (output: unknown) => void,
+  came: () => void,
+  ask: () => PromiseLike<T> | T,
+): Promise<T> {
   const manager = callbacksHere() as Partial<CallbackManager> | undefined
   if (typeof manager?.addHandler !== 'function' || typeof manager.removeHandler !== 'function') return ask()
-  const handler = { name: 'hookspan-reply', awaitHandlers: true, handleLLMEnd: hear }
+  const handler = { name: 'hookspan-reply', awaitHandlers: true, handleLLMEnd: hear, handleLLMNewToken: came }
   manager.addHandler(handler, true)
   try {
     return await ask()

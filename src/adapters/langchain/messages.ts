@@ -50,7 +50,9 @@ export function textOf({ text, content }: LcMessage): string {
 }
 
 /** What the model thought, where a block of content says so, in the words of each provider's package. */
-export function thoughtIn({ type, thinking, reasoning, reasoningText, summary }: Loose): string | undefined {
+export function thoughtIn(block: Loose): string | undefined {
+  const { type, thinking, reasoning, reasoningText, summary } = block
+  if (type === 'text') return block.thought === true ? (asText(block.text) ?? '') : undefined
   if (type === 'thinking' || type === 'redacted_thinking') return asText(thinking) ?? ''
   if (type !== 'reasoning' && type !== 'reasoning_content') return undefined
   const said = asText(reasoning) ?? asText(reasoningText) ?? asText(asObject(reasoningText)?.text)
@@ -77,6 +79,8 @@ export interface LcGeneration {
   readonly message?: LcMessage
   readonly text?: unknown
   readonly generationInfo?: Loose
+  /** In how many pieces a stream came. */
+  readonly pieces?: number
 }
 
 export function generationIn(output: unknown): LcGeneration | undefined {
@@ -85,19 +89,19 @@ export function generationIn(output: unknown): LcGeneration | undefined {
 }
 
 export function readGeneration(given: unknown): LlmReading {
-  const { message, text, generationInfo } = given as LcGeneration
-  return readReply(message ?? { content: text ?? '' }, generationInfo)
+  const { message, text } = given as LcGeneration
+  return readReply(message ?? { content: text ?? '' }, given as LcGeneration)
 }
 
 /**
  * What the model said. Where LangChain made more of it, as of structured output, the message in it counts.
  *
- * @param told what stands beside the message.
+ * @param told what is known beside the message.
  */
-export function readReply(reply: unknown, told?: Loose): LlmReading {
+export function readReply(reply: unknown, told: LcGeneration = {}): LlmReading {
   const message = messageIn(reply)
   const { id, tool_calls = [], response_metadata, additional_kwargs } = message
-  const about: Loose = { ...told, ...additional_kwargs, ...response_metadata }
+  const about: Loose = { ...told.generationInfo, ...additional_kwargs, ...response_metadata }
   // Bedrock's stream tells it in its event.
   const ends = [about, asObject(about.messageStop) ?? {}]
   const finish = ends
@@ -118,7 +122,11 @@ export function readReply(reply: unknown, told?: Loose): LlmReading {
         ? undefined
         : tool_calls.map(({ id: toolCallId = '', name, args }) => ({ toolCallId, apiName: name, args })),
   }) as LlmResponse
-  return defined({ response, usage: usageOf(message, about), reportedCostUsd: costBeside(about.usage) })
+  return defined({
+    response,
+    usage: usageOf(message, about, told.pieces),
+    reportedCostUsd: costBeside(about.usage),
+  })
 }
 
 export function messageIn(reply: unknown): LcMessage {
@@ -127,17 +135,33 @@ export function messageIn(reply: unknown): LcMessage {
 }
 
 /** By LangChain's counts, and by those of the provider what a package leaves out: Groq's of a stream all, else what was cached. */
-function usageOf({ usage_metadata: counts }: LcMessage, { usage, x_groq }: Loose): TokenUsage | undefined {
+function usageOf(
+  { usage_metadata: counts }: LcMessage,
+  about: Loose,
+  pieces: number | undefined,
+): TokenUsage | undefined {
+  const { x_groq, metadata, model_provider: from } = about
+  // Bedrock's stream tells it in its event.
+  const usage = about.usage ?? asObject(metadata)?.usage
   const anthropic = readMessageUsage(usage)
   if (besideTotals(usage).length > 0) return anthropic
   const raw = readChatUsage(usage) ?? readChatUsage(asObject(x_groq)?.usage)
-  const counted = readUsage(counts, USAGE)
-  if (counted === undefined) return raw
+  const added = readUsage(counts, USAGE)
+  if (added === undefined) return raw
+  const counted = from === 'google-genai' ? cachedOnce(added, pieces) : added
   const own = { ...counted, ...defined({ cacheCreation1hInputTokens: keptForAnHour(usage) }) }
   const total = counts?.total_tokens
   const reasoningTokens = own.reasoningTokens ?? raw?.reasoningTokens ?? anthropic?.reasoningTokens
   const thought = reasoningTokens ?? asLeft(total, own)
   return { ...defined({ reasoningTokens }), ...raw, ...withThoughts(own, total, undefined, thought) }
+}
+
+/** `@langchain/google-genai` adds what was read from the cache once more with each piece of a stream. */
+function cachedOnce(usage: TokenUsage, pieces = 1): TokenUsage {
+  const { inputTokens, cachedInputTokens: added } = usage
+  if (added === undefined) return usage
+  const once = added % pieces === 0 ? added / pieces : added
+  return { ...usage, cachedInputTokens: Math.min(once, inputTokens) }
 }
 
 /** Of what is in the total alone nothing else is known: with Gemini, these are its thoughts. */

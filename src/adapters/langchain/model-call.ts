@@ -1,3 +1,4 @@
+import { currentModelCall } from '../../dispatcher/run/live-calls.ts'
 import type { LlmRequest, LlmResponse } from '../../hooks/index.ts'
 import { defined } from '../../internal/objects.ts'
 import { asName } from '../../wire/reading.ts'
@@ -50,12 +51,13 @@ export async function callModel(
     const asked = requestOf(request, await loadToJsonSchema())
     const model = chosenBy(request.model)
     let heard: LcGeneration | undefined
+    let pieces = 0
     const init = {
       model: nameOf(model),
       ...configuredServer(model, providerOf(model)),
       request: asked,
       read: (reply: unknown) =>
-        readReply(reply, heard?.message?.id === messageIn(reply).id ? heard?.generationInfo : undefined),
+        readReply(reply, heard?.message?.id === messageIn(reply).id ? heard : undefined),
       standIn: (message: LlmResponse, given?: unknown): unknown => changedReply(classes, message, given),
     }
     const reply = await calls.llmCall<unknown>(init, (effective, { gated }) => {
@@ -66,9 +68,14 @@ export async function callModel(
         return reply
       }
       const hear = (output: unknown) => {
-        heard = generationIn(output)
+        heard = { ...generationIn(output), pieces }
       }
-      return hearing(hear, ask)
+      const mark = currentModelCall()
+      const came = () => {
+        pieces++
+        mark?.noteChunk()
+      }
+      return hearing(hear, came, ask)
     })
     return revived(classes, reply)
   } catch (error) {

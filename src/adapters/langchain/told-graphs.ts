@@ -1,6 +1,7 @@
 import type { HookDispatcher, ParkedOperation } from '../../dispatcher/index.ts'
 import type { AdapterInfo } from '../../dispatcher/run/capabilities.ts'
 import { type CurrentPlace, currentPlace } from '../../dispatcher/run/current.ts'
+import type { ModelCallMark } from '../../dispatcher/run/live-calls.ts'
 import { defined } from '../../internal/objects.ts'
 import type { SafeModelCall } from '../safe/model-call.ts'
 import { type SafeOperation, startOperation } from '../safe/operation.ts'
@@ -53,13 +54,20 @@ export interface ToldGraph {
   claim(agent: ToldAgent): void
 }
 
+/** A call of a model that callbacks tell. */
+interface AskedModel {
+  readonly call: SafeModelCall
+  readonly parentRunId: string | undefined
+  /** Of several that are told of each piece of a stream, the one that counts them. */
+  readonly toldBy: object
+  pieces: number
+  mark?: ModelCallMark | undefined
+}
+
 /** The runs that are going on, by LangChain's ids of them. */
 export class Going {
   readonly roots = new Map<string, Root>()
-  readonly models = new Map<
-    string,
-    { readonly call: SafeModelCall; readonly parentRunId: string | undefined }
-  >()
+  readonly models = new Map<string, AskedModel>()
   readonly tools = new Map<string, SafeToolCall>()
   /** What continues the runs of graphs that somebody is asked in, by their threads. */
   readonly #parked = new Map<string, ParkedOperation>()

@@ -2,6 +2,7 @@ import { RunSuspended } from '../../dispatcher/calls/suspended.ts'
 import type { HookDispatcher } from '../../dispatcher/index.ts'
 import type { AdapterInfo } from '../../dispatcher/run/capabilities.ts'
 import { currentPlace } from '../../dispatcher/run/current.ts'
+import { currentModelCall } from '../../dispatcher/run/live-calls.ts'
 import { jsonIn } from '../../internal/json.ts'
 import { defined, isRecord } from '../../internal/objects.ts'
 import { asName, asObject } from '../../wire/reading.ts'
@@ -109,7 +110,8 @@ export class ToldRuns {
     // The model tells how it was configured, and leaves its keys out.
     const server = configuredServer(known?.kwargs, providerNamed(asName(ls_provider), ...id))
     const init = { model, ...server, request: { ...request }, read: readGeneration }
-    this.#going.models.set(runId, { call: operationOf(root).openLlmCall(init), parentRunId })
+    const call = operationOf(root).openLlmCall(init)
+    this.#going.models.set(runId, { call, parentRunId, toldBy: this, pieces: 0 })
   }
 
   readonly chatStart = (
@@ -136,11 +138,19 @@ export class ToldRuns {
     metadata?: unknown,
   ): void => this.#model(about, { prompt: prompts[0] ?? '' }, runId, parentRunId, metadata)
 
+  readonly llmNewToken = (_token: unknown, _at: unknown, runId: string): void => {
+    const asked = this.#going.models.get(runId)
+    if (asked?.toldBy !== this) return
+    asked.pieces++
+    asked.mark ??= asked.call.run(() => currentModelCall())
+    asked.mark?.noteChunk()
+  }
+
   readonly llmEnd = async (output: unknown, runId: string): Promise<void> => {
     const { models } = this.#going
-    const { call } = models.get(runId) ?? {}
+    const { call, pieces = 0 } = models.get(runId) ?? {}
     models.delete(runId)
-    await call?.settle(generationIn(output) ?? {})
+    await call?.settle({ ...generationIn(output), pieces })
     await this.#going.end(runId, {})
   }
 

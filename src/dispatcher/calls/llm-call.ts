@@ -70,12 +70,8 @@ export function goesStraight(core: OperationCore): boolean {
   return core.signal === undefined && !core.decidesAt('beforeLlmCall') && !core.decidesAt('afterLlmCall')
 }
 
-/** Gaps between chunks that are kept, for the metrics: a stream without end must not grow. */
-const MAX_GAPS = 10_000
-
 export class LlmCallRun<R> extends ToldLlmCall<R> {
   #reader: AnyCollector | undefined
-  #lastChunkMs = 0
   /** What a gate put in the place of a streamed reply. */
   #replaced: LlmReading | undefined
 
@@ -235,10 +231,7 @@ export class LlmCallRun<R> extends ToldLlmCall<R> {
   }
 
   #came(reader: AnyCollector, chunk: unknown): void {
-    const cameMs = this.elapsedMs
-    if (this.firstChunkMs === undefined) this.firstChunkMs = cameMs
-    else if (this.chunkGapsMs.length < MAX_GAPS) this.chunkGapsMs.push(cameMs - this.#lastChunkMs)
-    this.#lastChunkMs = cameMs
+    this.noteChunk()
     this.#push(reader, chunk)
   }
 

@@ -16,6 +16,9 @@ const TOKENS = '{ inputTokens, outputTokens }, finite numbers >= 0'
 /** Calls that often say no usage, and cost next to nothing. */
 const NO_CHAT: ReadonlySet<string> = new Set(['embeddings', 'rerank'])
 
+/** Gaps between chunks that are kept, for the metrics: a stream without end must not grow. */
+const MAX_GAPS = 10_000
+
 /** A model call between its two hooks, as they and the instruments are told of it. */
 export abstract class ToldLlmCall<R> extends Bracket<LlmEnd, CallSite> {
   protected readonly init: LlmCallInit<R>
@@ -24,6 +27,7 @@ export abstract class ToldLlmCall<R> extends Bracket<LlmEnd, CallSite> {
   protected request: LlmRequest
   protected firstChunkMs: number | undefined
   protected readonly chunkGapsMs: number[] = []
+  #lastChunkMs = 0
   /** What the model itself gave, where a gate put something else in its place: it is paid for all the same. */
   protected spent: LlmReading | undefined
   /** The model has answered; false where a gate did in its place. */
@@ -39,7 +43,7 @@ export abstract class ToldLlmCall<R> extends Bracket<LlmEnd, CallSite> {
     this.init = init
     this.request = request
     this.provider = provider
-    this.mark = { model, scripted: false }
+    this.mark = { model, scripted: false, noteChunk: () => this.noteChunk() }
     this.callKey = callKey
   }
 
@@ -60,6 +64,13 @@ export abstract class ToldLlmCall<R> extends Bracket<LlmEnd, CallSite> {
   /** What was answered, for what its headers say of who answered. */
   noteResponse(response: unknown): void {
     noteHead(this.mark, response)
+  }
+
+  protected noteChunk(): void {
+    const cameMs = this.elapsedMs
+    if (this.firstChunkMs === undefined) this.firstChunkMs = cameMs
+    else if (this.chunkGapsMs.length < MAX_GAPS) this.chunkGapsMs.push(cameMs - this.#lastChunkMs)
+    this.#lastChunkMs = cameMs
   }
 
   /** What was read of a stream counts, and so does an answer that its caller reads for itself. */

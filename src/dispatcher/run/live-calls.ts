@@ -31,6 +31,8 @@ export function assertToolMayRun(call: GuardedCall): void {
 export interface ModelCallMark {
   readonly model: string
   scripted: boolean
+  /** A piece of a stream came, where the reply is handed over whole. */
+  readonly noteChunk: () => void
   /** What the head of the answer says that it cost. */
   costUsd?: number | undefined
   /** The caller has the model's answer and reads it for itself: a run that ends now does not cut the call off. */

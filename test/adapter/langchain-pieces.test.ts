@@ -1,0 +1,137 @@
+import type { CallbackManagerForLLMRun } from '@langchain/core/callbacks/manager'
+import { BaseChatModel } from '@langchain/core/language_models/chat_models'
+import { AIMessage, AIMessageChunk, type BaseMessage, HumanMessage } from '@langchain/core/messages'
+import { ChatGenerationChunk, type ChatResult } from '@langchain/core/outputs'
+import { MessagesAnnotation, StateGraph } from '@langchain/langgraph'
+import { HookDispatcher } from 'hookspan'
+import { mutate } from 'hookspan/gates'
+import { hookspanCallbacks, hookspanMiddleware } from 'hookspan/langchain'
+import { createAgent } from 'langchain'
+import { describe, expect, it } from 'vitest'
+import { dispatcherWith, eventsOf, findAll, gate } from '../support/told-events.ts'
+
+const usage = (input: number, output: number) => ({
+  input_tokens: input,
+  output_tokens: output,
+  total_tokens: input + output,
+  input_token_details: { cache_read: 40 },
+})
+
+/** As `@langchain/google-genai`, which tells with each piece of a stream all that was read from the cache. */
+class Gemini extends BaseChatModel {
+  constructor() {
+    super({})
+  }
+
+  _llmType(): string {
+    return 'googlegenerativeai'
+  }
+
+  override bindTools(): this {
+    return this
+  }
+
+  async _generate(): Promise<ChatResult> {
+    const message = new AIMessage({ content: 'done', usage_metadata: usage(100, 3) })
+    return { generations: [{ text: 'done', message }] }
+  }
+
+  override async *_streamResponseChunks(
+    _messages: BaseMessage[],
+    _options: this['ParsedCallOptions'],
+    run?: CallbackManagerForLLMRun,
+  ): AsyncGenerator<ChatGenerationChunk> {
+    for (const [at, text] of ['do', 'n', 'e'].entries()) {
+      await new Promise((resolve) => setTimeout(resolve, 10))
+      const message = new AIMessageChunk({
+        content: text,
+        usage_metadata: usage(at === 0 ? 100 : 0, 1),
+        response_metadata: at === 0 ? { model_provider: 'google-genai' } : {},
+      })
+      yield new ChatGenerationChunk({ text, message })
+      await run?.handleLLMNewToken(text)
+    }
+  }
+}
+
+const hi = { messages: [new HumanMessage('go')] }
+
+function asked() {
+  const dispatcher = new HookDispatcher()
+  return { dispatcher, events: eventsOf(dispatcher) }
+}
+
+function graph() {
+  return new StateGraph(MessagesAnnotation)
+    .addNode('ask', async ({ messages }) => ({ messages: [await new Gemini().invoke(messages)] }))
+    .addEdge('__start__', 'ask')
+    .compile()
+}
+
+function expectTold(events: ReturnType<typeof eventsOf>): void {
+  const [whole, streamed] = findAll(events, 'afterLlmCall')
+  const counts = { inputTokens: 100, outputTokens: 3, cachedInputTokens: 40 }
+  expect([whole?.usage, streamed?.usage]).toEqual([counts, counts])
+  expect(whole?.timeToFirstChunkMs).toBeUndefined()
+  const { timeToFirstChunkMs: first = 0, executionTimeMs: all = 0 } = streamed ?? {}
+  expect(first).toBeGreaterThanOrEqual(9)
+  expect(all - first).toBeGreaterThanOrEqual(18)
+}
+
+describe('of a stream, when its first piece came, and what was read from the cache once', () => {
+  it('is told by the middleware', async () => {
+    const { dispatcher, events } = asked()
+    const agent = createAgent({
+      model: new Gemini(),
+      tools: [],
+      middleware: [hookspanMiddleware({ dispatcher })],
+    })
+    await agent.invoke(hi)
+    for await (const _ of await agent.stream(hi, { streamMode: 'messages' }));
+    expectTold(events)
+  })
+
+  it('is told by callbacks, also by two of them', async () => {
+    const { dispatcher, events } = asked()
+    const callbacks = [hookspanCallbacks({ dispatcher }), hookspanCallbacks({ dispatcher })]
+    await graph().invoke(hi, { callbacks })
+    for await (const _ of await graph().stream(hi, { streamMode: 'messages', callbacks }));
+    expectTold(events)
+  })
+})
+
+/** As `@langchain/google` tells what Gemini thought: in a block of text. */
+class Thinking extends Gemini {
+  override async _generate(): Promise<ChatResult> {
+    const content = [
+      { type: 'text', text: 'a secret plan', thought: true },
+      { type: 'text', text: 'the secret is 7', thoughtSignature: 'c2ln' },
+    ]
+    const message = new AIMessage({ content, response_metadata: { model_provider: 'google' } })
+    return { generations: [{ text: '', message }] }
+  }
+}
+
+describe('what a model thought, in a block of text that is marked so', () => {
+  it('is told as its thoughts', async () => {
+    const { dispatcher, events } = dispatcherWith()
+    const middleware = [hookspanMiddleware({ dispatcher })]
+    await createAgent({ model: new Thinking(), tools: [], middleware }).invoke(hi)
+    expect(findAll(events, 'afterLlmCall')).toMatchObject([
+      { response: { reasoning: 'a secret plan', content: 'the secret is 7' } },
+    ])
+  })
+
+  it('stays what it is where a gate changes the answer', async () => {
+    const change = gate('afterLlmCall', ({ payload }) =>
+      mutate({ ...(payload as object), content: 'it is 7' }),
+    )
+    const { dispatcher } = dispatcherWith(change)
+    const middleware = [hookspanMiddleware({ dispatcher })]
+    const { messages } = await createAgent({ model: new Thinking(), tools: [], middleware }).invoke(hi)
+    expect(messages.at(-1)?.content).toEqual([
+      { type: 'text', text: 'a secret plan', thought: true },
+      { type: 'text', text: 'it is 7', thoughtSignature: 'c2ln' },
+    ])
+  })
+})
