@@ -6,7 +6,13 @@ import type {
   StepItem,
   ToolItem,
 } from '../../src/viewer/model/conversation-items.ts'
-import { counted, formatCompaction, formatCount, formatDuration } from '../../src/viewer/model/format.ts'
+import {
+  counted,
+  formatAnswer,
+  formatCompaction,
+  formatCount,
+  formatDuration,
+} from '../../src/viewer/model/format.ts'
 import type { Piece } from '../../src/viewer/model/message-pieces.ts'
 import { Icon } from './icons.tsx'
 import { Picture } from './markdown.tsx'
@@ -123,7 +129,7 @@ export function ToolCard({ item, onSelect }: { item: ToolItem; onSelect: OnSelec
           .filter((gate) => gate.decision !== 'proceed')
           .map((gate, index) => (
             <Badge key={index} kind={gateKind(gate)}>
-              <Text>{`${gate.id}: ${gate.decision.replace('_', ' ')}`}</Text>
+              <Text>{`${gate.id}: ${gate.enforced ? '' : 'shadow '}${gate.decision.replace('_', ' ')}`}</Text>
             </Badge>
           ))}
         {item.state === 'running' && <Badge kind="running">running</Badge>}
@@ -168,7 +174,7 @@ export function ToolCard({ item, onSelect }: { item: ToolItem; onSelect: OnSelec
 
 export function HumanLine({ item, onSelect }: { item: HumanItem; onSelect: OnSelect }) {
   const said = item.action
-    ? `${item.action}${item.approver ? ` by ${item.approver}` : ''}${item.waitedMs ? ` after ${formatDuration(item.waitedMs)}` : ''}`
+    ? formatAnswer(item)
     : item.state === 'running'
       ? 'waiting for an answer'
       : 'asked, no answer recorded'

@@ -1,5 +1,5 @@
 /** A span in words, for the timeline's row and the panel's title. */
-import { formatCompaction, formatCount, formatDuration, visibleText } from '../../src/viewer/model/format.ts'
+import { formatAnswer, formatCompaction, formatCount } from '../../src/viewer/model/format.ts'
 import { rowTitle } from '../../src/viewer/model/row-title.ts'
 import type { GateDecision, SpanRow } from '../../src/viewer/model/span.ts'
 import { Badge, Text } from './parts.tsx'
@@ -12,17 +12,13 @@ export function RowName({ row, plain }: { row: SpanRow; plain?: boolean }) {
       <Text class="what">{rowTitle(row)}</Text>
       {row.category === 'human' && (
         <Badge kind="human">
-          {row.human?.action
-            ? [
-                row.human.action,
-                row.human.approver && `by ${visibleText(row.human.approver)}`,
-                row.human.waitedMs && `after ${formatDuration(row.human.waitedMs)}`,
-              ]
-                .filter(Boolean)
-                .join(' ')
-            : row.state === 'running'
-              ? 'waiting'
-              : row.outcome || 'asked'}
+          {row.human?.action ? (
+            <Text>{formatAnswer(row.human)}</Text>
+          ) : row.state === 'running' ? (
+            'waiting'
+          ) : (
+            row.outcome || 'asked'
+          )}
         </Badge>
       )}
       {row.compaction?.tokensBefore !== undefined && (

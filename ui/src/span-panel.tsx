@@ -1,5 +1,6 @@
 /** Everything about one span. */
 import { useEffect, useMemo, useState } from 'preact/hooks'
+import { NAMES, readText } from '../../src/viewer/model/attributes.ts'
 import { formatBytes, formatCost, formatCount, formatDuration } from '../../src/viewer/model/format.ts'
 import { mockRule } from '../../src/viewer/model/mock-rule.ts'
 import type { SpanRecord, SpanRow } from '../../src/viewer/model/span.ts'
@@ -51,7 +52,7 @@ export function SpanPanel({ traceId, spanId, tree, nowUs, version, onSelect }: P
           <h2 class="name">{row ? <RowName row={row} plain /> : 'Span'}</h2>
           <Button icon="close" title="Close (Esc)" onClick={() => onSelect('')} />
         </div>
-        {row && <PanelFacts row={row} nowUs={nowUs} />}
+        {row && <PanelFacts row={row} nowUs={nowUs} standIn={standInOf(value?.span)} />}
         <div class="actions">
           <CopyButton text={whole} title="The whole span as JSON">
             JSON
@@ -106,7 +107,14 @@ export function SpanPanel({ traceId, spanId, tree, nowUs, version, onSelect }: P
   )
 }
 
-function PanelFacts({ row, nowUs }: { row: SpanRow; nowUs: number }) {
+/** What answered in the place of a tool or a model. */
+function standInOf(span: SpanRecord | undefined): string {
+  if (!span) return ''
+  const rule = readText(span.attributes, NAMES.mockRule)
+  return [readText(span.attributes, NAMES.mockSource), rule && `rule ${rule}`].filter(Boolean).join(', ')
+}
+
+function PanelFacts({ row, nowUs, standIn }: { row: SpanRow; nowUs: number; standIn: string }) {
   const facts: [string, string][] = [['Duration', formatDuration((endOf(row, nowUs) - row.startUs) / 1000)]]
   if (row.inputTokens)
     facts.push([
@@ -118,10 +126,11 @@ function PanelFacts({ row, nowUs }: { row: SpanRow; nowUs: number }) {
       'Out',
       `${formatCount(row.outputTokens)}${row.reasoningTokens ? ` (${formatCount(row.reasoningTokens)} reasoning)` : ''}`,
     ])
-  if (row.costUsd) facts.push(['Cost', formatCost(row.costUsd)])
+  if (row.costUsd) facts.push(['Cost', `${formatCost(row.costUsd)}${row.costEstimated ? ', estimated' : ''}`])
   if (row.human?.waitedMs) facts.push(['Waited', formatDuration(row.human.waitedMs)])
   if (row.human?.approver) facts.push(['By', row.human.approver])
   if (row.outcome) facts.push(['Outcome', row.outcome])
+  if (standIn) facts.push(['Mocked by', standIn])
   return (
     <dl class="panel-facts">
       {facts.map(([name, text]) => (

@@ -129,6 +129,7 @@ export const NAMES = {
     'anthropic.usage.cache_creation.ephemeral_1h_input_tokens',
   ),
   mockSource: shown('hookspan.mock.source'),
+  mockRule: shown('hookspan.mock.rule'),
   costUsd: shown('hookspan.cost_usd', 'gen_ai.usage.cost', 'llm.cost.total', 'operation.cost'),
   /** Ours is there only where somebody knew the price; others write 0 also where nobody did. */
   knownCostUsd: shown('hookspan.cost_usd'),

@@ -1,5 +1,5 @@
 /** Numbers and texts as people read them; the page and the command line write them the same way. */
-import type { CompactionFacts, RunStatus } from './span.ts'
+import type { CompactionFacts, HumanFacts, RunStatus } from './span.ts'
 
 /** The limits are those of the rounded numbers: 999.7 ms are a second, and 119.6 s two minutes. */
 export function formatDuration(ms: number): string {
@@ -58,6 +58,22 @@ export function formatCompaction({ tokensBefore, tokensAfter }: CompactionFacts)
   if (tokensBefore === undefined) return ''
   const before = formatCount(tokensBefore)
   return tokensAfter === undefined ? `${before} tokens` : `${before} → ${formatCount(tokensAfter)} tokens`
+}
+
+const ANSWERS: Readonly<Record<string, string>> = {
+  approve: 'approved',
+  edit: 'changed and approved',
+  reject: 'rejected, run stopped',
+  rejectAndContinue: 'rejected',
+  timeout: 'nobody answered',
+}
+
+/** What came of asking, by whom and after how long: `rejected by ines after 5.40 s`. */
+export function formatAnswer({ action = '', approver, waitedMs }: HumanFacts): string {
+  const said = Object.hasOwn(ANSWERS, action) ? ANSWERS[action] : action
+  return [said, approver && `by ${approver}`, waitedMs && `after ${formatDuration(waitedMs)}`]
+    .filter(Boolean)
+    .join(' ')
 }
 
 export function formatBytes(bytes: number): string {
