@@ -1,5 +1,6 @@
 import type { LlmRequest, LlmResponse, MessagePart, ProviderToolCall, TokenUsage } from '../hooks/values.ts'
 import { defined } from '../internal/objects.ts'
+import { toolsOfServer } from './anthropic-mcp.ts'
 import { pieces } from './events.ts'
 import type { Collector, WireFormat } from './format.ts'
 import {
@@ -82,7 +83,7 @@ export const messages: WireFormat = {
         ? []
         : [{ name: asName(name) ?? String(type), identifier: OWNER }],
     ),
-    ...asObjects(servers).map(({ name }) => ({ name: '*', identifier: asName(name) ?? OWNER })),
+    ...asObjects(servers).flatMap((server) => toolsOfServer(server, asObjects(tools))),
   ],
   message: ({ role, content }, read): ChatMessage => ({
     role: asText(role) ?? 'user',

@@ -50,6 +50,15 @@ const interaction =
       dispatcher,
     }).interactions.create({ model: 'm', input: 'hi', tools } as never)
 
+const [on, off] = [{ enabled: true }, { enabled: false }]
+const crm = (set: object, configuration?: object) =>
+  anthropic({
+    mcp_servers: [
+      { type: 'url', name: 'crm', url: 'https://example.com', tool_configuration: configuration ?? null },
+    ],
+    tools: [{ type: 'mcp_toolset', mcp_server_name: 'crm', ...set }],
+  })
+
 const webSearch = { type: 'web_search_20250305', name: 'web_search' }
 const mcp = { type: 'mcp', server_label: 'crm', server_url: 'https://example.com' }
 
@@ -84,6 +93,11 @@ describe('a tool that the provider runs', () => {
       anthropic({ mcp_servers: [{ type: 'url', name: 'crm', url: 'https://example.com' }] }),
       'crm/*',
     ],
+    ['messages: one that is allowed by its name', crm({}, { allowed_tools: ['wipe'] }), 'wipe'],
+    ['messages: one that a set has alone', crm({ default_config: off, configs: { wipe: on } }), 'wipe'],
+    ['messages: one that a set says more of', crm({ configs: { wipe: { defer_loading: true } } }), 'wipe'],
+    ['messages: any other of that set', crm({ configs: { wipe: { defer_loading: true } } }), 'crm/find'],
+    ['messages: one of a set that is pinned', crm({ tools: [{ name: 'wipe' }] }), 'crm/wipe'],
     ['generateContent: a search', google({ googleSearch: {} }), 'google_search'],
     ['generateContent: code', google({ codeExecution: {} }), 'google/code_execution'],
     ['interactions: a search', interaction({ type: 'google_search' }), 'google_search'],
@@ -155,6 +169,9 @@ describe('a tool that the provider runs', () => {
     ],
     ['the caller is given its calls', responses({ type: 'local_shell' }, { type: 'custom', name: 'wipe' })],
     ['the caller has it, messages', anthropic({ tools: [{ type: 'bash_20250124', name: 'bash' }] })],
+    ['a set does not have it', crm({ default_config: off, configs: { find: on, wipe: off } })],
+    ['a set has all but it', crm({ configs: { wipe: off } })],
+    ['a set is pinned without it', crm({ tools: [{ name: 'find' }] })],
     ['it is a function, generateContent', google({ functionDeclarations: [{ name: 'wipe' }] })],
     [
       'it is a function, interactions',
@@ -165,4 +182,58 @@ describe('a tool that the provider runs', () => {
 
     expect({ ended, requests, ends }).toEqual({ ended: 'answered', requests: 1, ends: ['onComplete'] })
   })
+})
+
+/** The bodies that come of a search. */
+const SEARCHED = {
+  responses: {
+    object: 'response',
+    status: 'completed',
+    output: [
+      { type: 'web_search_call', id: 'w1', status: 'completed', action: { type: 'search', query: 'x' } },
+      {
+        type: 'message',
+        role: 'assistant',
+        content: [{ type: 'output_text', text: 'done', annotations: [] }],
+      },
+    ],
+  },
+  messages: {
+    type: 'message',
+    role: 'assistant',
+    content: [
+      { type: 'server_tool_use', id: 'w1', name: 'web_search', input: { query: 'x' } },
+      { type: 'web_search_tool_result', tool_use_id: 'w1', content: [] },
+      { type: 'text', text: 'done' },
+    ],
+    stop_reason: 'end_turn',
+  },
+  generateContent: {
+    candidates: [
+      {
+        content: { role: 'model', parts: [{ text: 'done' }] },
+        groundingMetadata: { webSearchQueries: ['x'] },
+        finishReason: 'STOP',
+      },
+    ],
+  },
+}
+
+it.each<[keyof typeof SEARCHED, Ask, string]>([
+  ['responses', responses({ type: 'web_search' }), 'web_search'],
+  ['messages', anthropic({ tools: [webSearch] }), 'web_search'],
+  ['generateContent', google({ googleSearch: {} }), 'google_search'],
+])('is told of a single question, too, before its run ends: %s', async (name, ask, tool) => {
+  const dispatcher = new HookDispatcher()
+  using log = recordEvents(dispatcher)
+  const raw = { body: JSON.stringify(SEARCHED[name]) }
+  await ask(dispatcher, scriptedFetch({ steps: [{ raw }] }))
+  await dispatcher.drain()
+
+  const told = log.events.flatMap(({ hookType, ...event }) =>
+    /ToolCall$|^onComplete$|^afterLlm/.test(hookType)
+      ? [hookType, (event as { apiName?: string }).apiName ?? ''].join(' ').trim()
+      : [],
+  )
+  expect(told).toEqual(['afterLlmCall', `beforeToolCall ${tool}`, `afterToolCall ${tool}`, 'onComplete'])
 })

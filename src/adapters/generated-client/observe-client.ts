@@ -188,8 +188,9 @@ function operationOfItsOwn(
   const end = (finish: () => Promise<unknown>) => {
     finish().catch((error: unknown) => warnOfFailure('an observed call could not be ended', error))
   }
-  const fail = ({ error }: { readonly error?: unknown }) =>
-    end(() => Promise.resolve().then(() => operation.fail(error)))
+  // Not before what came of the call is told to its end: what the provider ran to come to its reply is told after it.
+  const later = (finish: () => Promise<unknown>) => end(() => Promise.resolve().then(finish))
+  const fail = ({ error }: { readonly error?: unknown }) => later(() => operation.fail(error))
   const operation: SafeOperation = startOperation(dispatcher, {
     ...defined({ agentName, input }),
     hooks: compacts
@@ -201,7 +202,8 @@ function operationOfItsOwn(
           {
             id: DONE,
             type: 'afterLlmCall',
-            handler: ({ response }) => end(() => operation.complete(defined({ content: response.content }))),
+            handler: ({ response }) =>
+              later(() => operation.complete(defined({ content: response.content }))),
           },
           { id: FAILED, type: 'onLlmCallError', handler: fail },
         ],
