@@ -4,9 +4,9 @@ import { AIMessage, AIMessageChunk, type BaseMessage, HumanMessage } from '@lang
 import { ChatGenerationChunk, type ChatResult } from '@langchain/core/outputs'
 import { MessagesAnnotation, StateGraph } from '@langchain/langgraph'
 import { HookDispatcher } from 'hookspan'
-import { mutate } from 'hookspan/gates'
+import { deny, mutate } from 'hookspan/gates'
 import { hookspanCallbacks, hookspanMiddleware } from 'hookspan/langchain'
-import { createAgent } from 'langchain'
+import { createAgent, createMiddleware, modelFallbackMiddleware } from 'langchain'
 import { describe, expect, it } from 'vitest'
 import { dispatcherWith, eventsOf, findAll, gate } from '../support/told-events.ts'
 
@@ -134,4 +134,41 @@ describe('what a model thought, in a block of text that is marked so', () => {
       { type: 'text', text: 'it is 7', thoughtSignature: 'c2ln' },
     ])
   })
+})
+
+/** As `ChatOpenAI`, which keeps what `withConfig()` says for its own calls. */
+class OwnConfig extends Gemini {
+  override withConfig(): never {
+    return this as never
+  }
+}
+
+class Down extends Gemini {
+  // biome-ignore lint/correctness/useYield: it fails before it says anything
+  override async *_streamResponseChunks(): AsyncGenerator<ChatGenerationChunk> {
+    throw new Error('down')
+  }
+}
+
+const swapped = createMiddleware({
+  name: 'swapped',
+  wrapModelCall: (request, handler) => handler({ ...request, model: new Gemini() }),
+})
+
+it.each([
+  ['of a model that keeps its config for itself', new OwnConfig(), []],
+  ['of a model that was bound before', new Gemini().withConfig({ tags: ['mine'] }), []],
+  ['of a model that a middleware behind puts in its place', new Down(), [swapped]],
+  ['of a model that is asked where the first one fails', new Down(), [modelFallbackMiddleware(new Gemini())]],
+])('a stream shows no piece of a reply that a gate decides on: %s', async (_, model, behind) => {
+  const refuse = gate('afterLlmCall', () => deny('not that'))
+  const { dispatcher } = dispatcherWith(refuse)
+  const agent = createAgent({
+    model,
+    tools: [],
+    middleware: [hookspanMiddleware({ dispatcher }), ...behind],
+  })
+  const shown: string[] = []
+  for await (const [message] of await agent.stream(hi, { streamMode: 'messages' })) shown.push(message.text)
+  expect(shown).toEqual(['not that'])
 })

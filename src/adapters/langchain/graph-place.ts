@@ -63,24 +63,36 @@ function callbacksHere(): Loose | undefined {
 interface CallbackManager {
   addHandler(handler: object, inherit: boolean): void
   removeHandler(handler: object): void
+  readonly tags: readonly string[]
+  addTags(tags: readonly string[], inherit: boolean): void
+  removeTags(tags: readonly string[]): void
+}
+
+/** By this tag LangGraph shows the message that the node gives, and not each piece as the model says it. */
+const WHOLE = 'langsmith:nostream'
+
+interface Hearing {
+  readonly hear: (output: unknown) => void
+  readonly came: () => void
+  /** Whether a gate decides on the reply, which is shown once it has: whichever model it is that answers. */
+  readonly gated: boolean
 }
 
 /**
  * Asks a model, and hears what LangChain tells of its reply: of a stream, when its pieces came, and why it ended and by which model it
  * is made, which stands beside the message that is all that a middleware gets. Only who listens is told, and where nobody does, nothing is streamed.
  */
-export async function hearing<T>(
-  hear: (output: unknown) => void,
-  came: () => void,
-  ask: () => PromiseLike<T> | T,
-): Promise<T> {
+export async function hearing<T>({ hear, came, gated }: Hearing, ask: () => PromiseLike<T> | T): Promise<T> {
   const manager = callbacksHere() as Partial<CallbackManager> | undefined
   if (typeof manager?.addHandler !== 'function' || typeof manager.removeHandler !== 'function') return ask()
   const handler = { name: 'hookspan-reply', awaitHandlers: true, handleLLMEnd: hear, handleLLMNewToken: came }
+  const tags = gated && manager.tags?.includes(WHOLE) === false ? [WHOLE] : []
   manager.addHandler(handler, true)
+  manager.addTags?.(tags, true)
   try {
     return await ask()
   } finally {
     manager.removeHandler(handler)
+    manager.removeTags?.(tags)
   }
 }

@@ -63,7 +63,7 @@ export async function callModel(
     const reply = await calls.llmCall<unknown>(init, (effective, { gated }) => {
       const effectively = effectiveOf(request, asked, effective)
       const ask = async () => {
-        const reply = await handler(gated ? withheld(effectively) : effectively)
+        const reply = await handler(effectively)
         agent.answered(request, reply)
         return reply
       }
@@ -75,7 +75,7 @@ export async function callModel(
         pieces++
         mark?.noteChunk()
       }
-      return hearing(hear, came, ask)
+      return hearing({ hear, came, gated }, ask)
     })
     return revived(classes, reply)
   } catch (error) {
@@ -126,22 +126,6 @@ function made(schema: object, toJsonSchema: LcToJsonSchema): unknown {
   } catch {
     return undefined
   }
-}
-
-/** By this tag LangGraph shows the message that the node gives, and not each piece as the model says it. */
-const WHOLE = { tags: ['langsmith:nostream'] }
-
-interface Bindable {
-  bindTools(...asked: unknown[]): { withConfig(config: object): unknown }
-}
-
-/** A reply that a gate decides on is shown once it has. */
-function withheld(request: LcModelRequest): LcModelRequest {
-  const model = request.model as Partial<Bindable> | undefined
-  if (typeof model?.bindTools !== 'function') return request
-  const bindTools: Bindable['bindTools'] = (...asked) =>
-    (model as Bindable).bindTools(...asked).withConfig(WHOLE) as ReturnType<Bindable['bindTools']>
-  return { ...request, model: Object.create(model, { bindTools: { value: bindTools } }) }
 }
 
 /** What gates changed, in LangChain's words. */
