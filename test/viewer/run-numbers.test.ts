@@ -137,6 +137,10 @@ it('says what of a query it did not understand', async () => {
   const problems = async (query: string) => (await list(viewer, `q=${encodeURIComponent(query)}`)).problems
   expect(await problems('agent:a0 cost<1 -tool:x since:2h answer')).toEqual([])
   expect(await problems('https://example.com/a')).toEqual([])
+  expect(await problems('🙂 ->')).toEqual([
+    '🙂 ->: words are searched for, of letters and digits. It narrows nothing.',
+  ])
+  for (const begun of ['-', '"', ' ', '部署', '🙂 order']) expect(await problems(begun)).toEqual([])
   expect(await problems('agnt:a0')).toEqual([
     '"agnt" is no key; did you mean agent:a0? It is searched for as words.',
   ])

@@ -9,6 +9,7 @@ import { QUERY_KEYS, SORT_KEYS } from '../model/query-keys.ts'
 import { USE_KINDS } from '../model/run-uses.ts'
 import { RUN_STATUSES, type RunStatus } from '../model/span.ts'
 import { columnOf, isList } from './run-columns.ts'
+import { wordQuery } from './words.ts'
 
 export interface Filter {
   where: string[]
@@ -74,7 +75,14 @@ export function parseFilter(query: string, nowMs: number = Date.now()): Filter {
     if (!narrow(filter, term, nowMs)) words.push(term.replaceAll('"', ''))
   }
   filter.text = words.join(' ')
+  if (hasSignsAlone(filter.text))
+    filter.problems.push(`${filter.text}: words are searched for, of letters and digits. It narrows nothing.`)
   return filter
+}
+
+/** Not of what may be the beginning of a term. */
+function hasSignsAlone(text: string): boolean {
+  return /[^\s-]/.test(text) && wordQuery(text) === undefined
 }
 
 /** False when the term is to be searched for as words. */
