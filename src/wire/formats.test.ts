@@ -365,10 +365,6 @@ describe('what the provider ran', () => {
       { apiName: 'image_generation', args: { revised_prompt: 'A cat.' }, result: image, success: true },
     ],
     [
-      { type: 'computer_call', id: 'x', call_id: 'a', status: 'completed', action: { type: 'screenshot' } },
-      { apiName: 'computer', args: { action: { type: 'screenshot' } }, success: true },
-    ],
-    [
       { type: 'mcp_call', id: 'a', server_label: 'wiki', name: 'find', arguments: '{"q":1}', output: 'it' },
       { apiName: 'find', identifier: 'wiki', args: { q: 1 }, result: 'it', success: true },
     ],
@@ -393,6 +389,28 @@ describe('what the provider ran', () => {
     const responses = FORMATS.find(({ name }) => name === 'responses')!
     const again = responses.read(responses.write({ response }, {})).response
     expect(again).toEqual(response)
+  })
+
+  it('is none where its caller is to use the computer', () => {
+    const item = {
+      type: 'computer_call',
+      id: 'x',
+      call_id: 'a',
+      status: 'completed',
+      action: { type: 'wait' },
+    }
+    const { response } = readReply({ id: 'r', object: 'response', output: [item] })
+    expect(response).toEqual({ id: 'r', finishReasons: ['stop'], parts: [item] })
+    const { messages } = requestContent({
+      input: [item, { type: 'computer_call_output', call_id: 'a', output: 'shot' }],
+    })
+    expect(messages).toEqual([
+      {
+        role: 'assistant',
+        parts: [{ type: 'tool_call', id: 'a', name: 'computer', arguments: { action: { type: 'wait' } } }],
+      },
+      { role: 'tool', parts: [{ type: 'tool_call_response', id: 'a', response: 'shot' }] },
+    ])
   })
 
   it('is read of the search of tools, whose result is an item of its own, unless the caller is to search', () => {

@@ -73,7 +73,6 @@ const PROVIDER_ITEMS: Readonly<Record<string, { args: string | readonly string[]
     args: ['revised_prompt', 'action', 'size', 'quality', 'background'],
     result: 'result',
   },
-  computer_call: { args: ['action', 'actions'] },
   tool_search_call: { args: 'arguments', result: 'tools' },
   mcp_call: { args: 'arguments', result: 'output' },
   mcp_list_tools: { args: [], result: 'tools' },
@@ -142,6 +141,12 @@ function convert(item: Loose, read: PartReader): ChatMessage {
   if (/_output$/.test(asText(type) ?? '')) {
     const gave = outputOf(item.output, read) ?? item.tools ?? item.result
     return { role: 'tool', parts: [toolResultPart(id, gave)] }
+  }
+  if (type === 'computer_call') {
+    return {
+      role: 'assistant',
+      parts: [toolCallPart(id, 'computer', present(pick(item, ['action', 'actions'])))],
+    }
   }
   const run = providerCall(item)
   if (run !== undefined) return { role: 'assistant', parts: providerParts(run) }
@@ -449,7 +454,6 @@ function writeProviderCall(call: ProviderToolCall): Loose[] {
     type,
     ...(type === 'mcp_call' && { name: apiName }),
     ...(type.startsWith('mcp') && { server_label: identifier, error: error ?? null }),
-    ...(type === 'computer_call' && { call_id: toolCallId }),
     ...(success !== undefined && { status: success ? 'completed' : 'failed' }),
     ...(typeof where === 'string'
       ? { [where]: type === 'mcp_call' ? argumentsText({ args }) : args }
