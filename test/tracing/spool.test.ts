@@ -270,6 +270,22 @@ describe('spoolDir', () => {
     expect(troubles[2]).toMatch(/3 spans were not delivered .*`spoolDir` did not take them/)
   })
 
+  it('writes what the disk did not take once it does, though no span ends for long', async () => {
+    using disk = faultyDisk(folder)
+    disk.fault = (call) => (call === 'writeSync' ? 'ENOSPC' : undefined)
+    const { dispatcher } = start({ endpoint: 'http://127.0.0.1:9' })
+    dispatcher.startOperation({ agentName: 'waiting' })
+    await runAgent(dispatcher)
+    await expect.poll(() => troubles[0]).toMatch(/cannot be written to `spoolDir`/)
+    disk.fault = () => undefined
+    const kinds = () => {
+      const path = join(folder, readdirSync(folder)[0] ?? '', '1.spans')
+      const records = existsSync(path) ? [...readRecords(path)] : []
+      return records.flatMap(({ kind }) => (kind === 'h' ? [] : kind)).sort()
+    }
+    await expect.poll(kinds, { timeout: 12_000 }).toEqual(['e', 'e', 'e', 's'])
+  })
+
   it('keeps a file in which it finds no record, and delivers what is beside it', async () => {
     const left = await leaveBehind('a')
     const foreign = '{"span":"of another version"}\n'.repeat(10_000)

@@ -230,10 +230,9 @@ export class SpanQueue implements SpanProcessor {
   #look(): void {
     if (this.#closed || this.#disk === undefined) return
     const { spool, leftovers } = this.#disk
-    if (spool.isRemoved()) {
-      this.#waiting.unplace()
-      this.#waiting.place(spool)
-    }
+    if (spool.isRemoved()) this.#waiting.unplace()
+    else spool.tryAgain()
+    this.#waiting.place(spool)
     if (leftovers.look(spool.path)) this.#schedule(0)
   }
 

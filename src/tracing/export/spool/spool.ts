@@ -226,6 +226,17 @@ export class Spool {
     return OwnFolder.make(this.#options.folder, this.#segmentBytes, this.#firstSegment)
   }
 
+  /** Tells a disk that took nothing, and may again, of what is open: no span may end for long, as while a human is waited for. */
+  tryAgain(): void {
+    if (!this.#pausing.isOn || !this.isWritable) return
+    try {
+      this.#own ??= this.#make()
+      this.#catchUp(this.#own.log)
+    } catch (error) {
+      this.#pause(error)
+    }
+  }
+
   /** Ends. What is not delivered stays for whoever looks next. */
   close(): void {
     if (this.#closed) return
