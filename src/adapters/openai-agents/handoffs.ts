@@ -3,7 +3,7 @@ import { parseArguments } from '../../wire/reading.ts'
 import { isLocked } from '../replace.ts'
 import { patches } from './patches.ts'
 import { currentFrame, type Place } from './place.ts'
-import type { Agent, Handoff } from './sdk.ts'
+import type { Agent, Handoff, HandoffFilter } from './sdk.ts'
 
 /**
  * A handoff is a tool call of the agent that hands over: gates decide on it, mocks may answer it. One that is not made
@@ -16,6 +16,7 @@ export function observeHandoff(handoff: Handoff, agent: Agent, taken: (next: Age
   if (typeof handoff?.onInvokeHandoff !== 'function' || patches.has(handoff)) return true
   if (isLocked(handoff, 'onInvokeHandoff')) return false
   const { onInvokeHandoff } = handoff
+  observeFilter(handoff, 'inputFilter')
   patches.replace(handoff, 'onInvokeHandoff', (context, args) => {
     const invoke = (text: string) => onInvokeHandoff.call(handoff, context, text)
     const place = currentFrame()?.place
@@ -27,6 +28,22 @@ export function observeHandoff(handoff: Handoff, agent: Agent, taken: (next: Age
     })
   })
   return true
+}
+
+/** What the next agent is not to be told of the conversation is left to the agent that stays. */
+export function observeFilter<K extends string>(
+  owner: { readonly [key in K]?: HandoffFilter | undefined },
+  key: K,
+): void {
+  const filter = owner[key]
+  if (typeof filter !== 'function' || isLocked(owner, key)) return
+  const filtered: HandoffFilter = (data) => {
+    const { inputHistory, preHandoffItems, newItems } = data
+    const { callId } = newItems.at(-1)?.rawItem ?? {}
+    const stays = currentFrame()?.place.refusedHandoffs.has(String(callId))
+    return stays ? { inputHistory, preHandoffItems, newItems } : filter.call(owner, data)
+  }
+  patches.replace(owner, key, filtered as never)
 }
 
 async function handedOver(

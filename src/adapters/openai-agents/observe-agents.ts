@@ -9,7 +9,7 @@ import { warnOfVersion } from '../peer-range.ts'
 import { isLocked } from '../replace.ts'
 import { unseenTool, warnOfUnseen } from '../unseen.ts'
 import { wrongTarget } from '../wrong-target.ts'
-import { observeHandoff } from './handoffs.ts'
+import { observeFilter, observeHandoff } from './handoffs.ts'
 import { nameOf, observeModel, observeProvider } from './model.ts'
 import { watchOwnTools } from './own-tools.ts'
 import { patches } from './patches.ts'
@@ -146,6 +146,7 @@ function prepare({ runner, agent, input }: Asked): ToolOutOfReach[] {
   watchOwnTools(runner)
   observeProvider(runner.config?.modelProvider)
   observeModel(runner.config?.model)
+  if (runner.config && !patches.has(runner.config)) observeFilter(runner.config, 'handoffInputFilter')
   observeAgent(agent)
   if (!isRunState(input)) return []
   // Its tools were looked up when it was read, which may have been before anything was observed.

@@ -37,6 +37,8 @@ export class Place {
   #offered: ReadonlySet<unknown> = new Set()
   /** Ids of the calls of the turn that its tools were asked for. */
   readonly made = new Set<string | undefined>()
+  /** Ids of the calls that a human has told the SDK to make. */
+  readonly approved = new Set<string | undefined>()
 
   constructor(dispatcher: HookDispatcher, op: SafeOperation) {
     this.dispatcher = dispatcher

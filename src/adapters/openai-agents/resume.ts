@@ -38,7 +38,8 @@ export async function takeUp(place: Place, state: RunState, { operation, asked }
         const human = step.openHumanIntervention({ pendingTools, askedAt })
         human.answered({ action: answer ? 'approve' : 'rejectAndContinue' })
       }
-      if (!answer) await refuse(place, state, call, found)
+      if (answer) place.approved.add(toolCallId)
+      else await refuse(place, state, call, found)
     }
   }
   // Who is still waited for.

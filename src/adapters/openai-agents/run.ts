@@ -253,8 +253,16 @@ class ObservedRun {
   async #failed(place: Place, thrown: unknown): Promise<void> {
     const { op } = place
     const error = causeOf(thrown)
-    this.#call?.fail(error)
-    if (op.ended) return
+    try {
+      if (!op.ended) await this.#ended(place, error)
+    } finally {
+      // They share a span, which says how the run came to its end, and is over with the call.
+      this.#call?.fail(error)
+    }
+  }
+
+  async #ended(place: Place, error: unknown): Promise<void> {
+    const { op } = place
     const interrupted = this.#asked.options?.signal?.aborted === true
     const tooLong = isStepLimit(error)
     await (interrupted || tooLong ? place.endStep() : place.endStep({ error }))

@@ -57,7 +57,17 @@ export interface Handoff {
   readonly toolDescription?: string
   readonly agentName?: string
   readonly agent?: Agent
+  readonly inputFilter?: HandoffFilter
   onInvokeHandoff(context: unknown, args: string): Promise<unknown>
+}
+
+/** What an agent that takes over is told of the conversation. */
+export type HandoffFilter = (data: HandedOver) => HandedOver
+
+export interface HandedOver {
+  readonly inputHistory: unknown
+  readonly preHandoffItems: unknown
+  readonly newItems: readonly { readonly rawItem?: Item }[]
 }
 
 export interface McpServer {
@@ -133,6 +143,7 @@ export interface Runner {
     readonly modelProvider?: ModelProvider
     readonly model?: unknown
     readonly groupId?: string
+    readonly handoffInputFilter?: HandoffFilter
   }
   run: Run
   on?(event: string, told: (...what: never[]) => void): unknown

@@ -115,7 +115,9 @@ async function decidedFirst(
   id: string | undefined,
   ask: () => Promise<boolean>,
 ): Promise<boolean> {
-  // Asked again, for a call that a human has approved: it was taken up when the run was.
+  // The SDK asks once more for a call that a human has approved, and makes it whatever it is told.
+  if (place.approved.has(id)) return ask()
+  // It was taken up when the run was.
   const held = place.take(id, () => args)?.call
   place.made.add(id)
   const known = place.step()

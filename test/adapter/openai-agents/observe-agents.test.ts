@@ -1,7 +1,7 @@
 import { AsyncLocalStorage } from 'node:async_hooks'
 import { createRequire } from 'node:module'
 import * as agents from '@openai/agents'
-import { Agent, handoff, MemorySession, Runner, run, tool } from '@openai/agents'
+import { Agent, type HandoffInputData, handoff, MemorySession, Runner, run, tool } from '@openai/agents'
 import { HookDispatcher, type HookEvent } from 'hookspan'
 import { deny, mutate } from 'hookspan/gates'
 import { mock, mockTools, recordTools, replayTools } from 'hookspan/mock'
@@ -390,6 +390,34 @@ describe('a handoff', () => {
     expect(result.finalOutput).toBe('stayed')
     expect(JSON.stringify(model.lastCall?.request.input)).toContain('closed today')
   })
+
+  it.each(['of the handoff', 'of the runner'])(
+    'that is not made leaves its agent what a filter %s takes from the next one',
+    async (whose) => {
+      const inputFilter = (data: HandoffInputData) => ({
+        ...data,
+        inputHistory: [],
+        preHandoffItems: [],
+        newItems: [],
+      })
+      const dispatcher = new HookDispatcher()
+      dispatcher.use({ name: 'guard', gates: [toolPolicy({ deny: ['transfer_to_*'] })] })
+      const model = scripted([['transfer_to_billing', {}]], 'stayed')
+      const billing = agentOf({ name: 'billing', model })
+      const isHandoffs = whose === 'of the handoff'
+      const triage = agentOf({ model, handoffs: [isHandoffs ? handoff(billing, { inputFilter }) : billing] })
+      const runner = bareRunner(isHandoffs ? {} : { handoffInputFilter: inputFilter })
+
+      const result = await observeRunner(runner, { dispatcher }).run(triage, 'hi')
+
+      expect(result.finalOutput).toBe('stayed')
+      const said = JSON.stringify(model.lastCall?.request.input)
+      expect(said).toContain('hi')
+      expect(said).toContain('tool_not_allowed')
+      letAllGo()
+      expect(runner.config.handoffInputFilter).toBe(isHandoffs ? undefined : inputFilter)
+    },
+  )
 
   it.each([false, true])(
     'to an agent of a class of its own has its tools decided on (frozen: %s)',

@@ -152,6 +152,26 @@ describe('a call that its own tool wants a human for', () => {
   })
 })
 
+describe('a call that a condition of its own tool wants a human for', () => {
+  it.each(['in this process', 'elsewhere'])('is asked about once, and told once, %s', async (where) => {
+    const { runner, bodies, events } = processOf(undefined, false)
+    const tools = [looking(bodies, { needsApproval: async () => true })]
+    const agent = agentOf({ model: scripted(LOOK, 'done'), tools })
+    const first = await runner.run(agent, 'hi')
+    const elsewhere = where === 'elsewhere'
+    const state = elsewhere ? await RunState.fromString(agent, first.state.toString()) : first.state
+    for (const item of state.getInterruptions()) state.approve(item)
+
+    expect((await runner.run(agent, state as typeof first.state)).finalOutput).toBe('done')
+
+    expect(bodies).toEqual(['a'])
+    expect(findAll(events, 'beforeHumanIntervention')).toHaveLength(1)
+    expect(findAll(events, 'afterHumanIntervention')).toMatchObject([{ action: 'approve' }])
+    expect(findAll(events, 'afterToolCall')).toMatchObject([{ outcome: 'completed' }])
+    expect(findAll(events, 'onComplete')).toMatchObject([{ totals: { steps: 2, toolCalls: 1 } }])
+  })
+})
+
 describe('a call of a tool in a namespace', () => {
   async function parked(gated: boolean) {
     const { runner, bodies, events } = processOf('park', gated)

@@ -1,7 +1,9 @@
 import { Agent, run as globalRun, type InputGuardrail, Runner } from '@openai/agents'
+import { InMemorySpanExporter, SimpleSpanProcessor, TracerProvider } from '@opentelemetry/sdk-trace'
 import { HookDispatcher } from 'hookspan'
 import { deny } from 'hookspan/gates'
 import { mock, mockTools } from 'hookspan/mock'
+import { traceHooks } from 'hookspan/tracing'
 import { afterEach, describe, expect, it, vi } from 'vitest'
 import { z } from 'zod'
 import { eventsOf, findAll } from '../../support/told-events.ts'
@@ -174,6 +176,22 @@ describe('an agent inside of another', () => {
     expect(findAll(events, 'afterCallAgent')).toMatchObject([{ agentName: 'judge', content: 'fine' }])
     const [inner, outer] = findAll(events, 'onComplete')
     expect(inner?.parentOperationId).toBe(outer?.operationId)
+  })
+
+  it('that ends at its turns says so on its span, which fails the call of it', async () => {
+    const { dispatcher, runner } = watched()
+    const exporter = new InMemorySpanExporter()
+    const provider = new TracerProvider({ spanProcessors: [new SimpleSpanProcessor({ exporter })] })
+    dispatcher.use(traceHooks({ tracer: provider.getTracer('test') }))
+    const expert = new Agent({ name: 'expert', model: scripted(LOOK, 'late'), tools: [looking([])] })
+    const asTool = expert.asTool({ toolName: 'expert', toolDescription: '', runOptions: { maxTurns: 1 } })
+    const model = scripted([['expert', { input: 'help' }]], 'done')
+
+    await runner.run(agentOf({ model, tools: [asTool] }), 'hi')
+
+    const span = exporter.getFinishedSpans().find(({ name }) => name === 'invoke_agent expert')
+    expect(span?.attributes['hookspan.operation.reason']).toBe('max_steps')
+    expect(span?.attributes['error.type']).toBe('MaxTurnsExceededError')
   })
 
   it('that a gate refuses is not run, and the tool tells the model', async () => {
