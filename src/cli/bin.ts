@@ -8,6 +8,12 @@ if (major < 22 || (major === 22 && minor < 15)) {
   process.exit(2)
 }
 
+// Node 22 warns of its SQLite in each command that reads a store, and nobody who reads one can do anything about it.
+const { emitWarning } = process
+process.emitWarning = (...warned: unknown[]) => {
+  if (!String(warned[0]).startsWith('SQLite is an experimental')) Reflect.apply(emitWarning, process, warned)
+}
+
 // A reader that has seen enough, such as `head`, is no failure.
 process.stdout.on('error', (error: NodeJS.ErrnoException) => {
   if (error.code === 'EPIPE') process.exit(0)

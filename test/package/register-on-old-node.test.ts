@@ -4,7 +4,7 @@ import { afterAll, beforeAll, expect, it } from 'vitest'
 import { startCollector } from '../support/collector.ts'
 import { programEnv } from '../support/registered.ts'
 import { ROOT, run } from './support.ts'
-import { toolFor } from './tools.ts'
+import { neededTool } from './tools.ts'
 
 const PROGRAMS = join(ROOT, 'test/register/processes')
 const OPENTELEMETRY = import.meta.resolve('@opentelemetry/instrumentation/hook.mjs')
@@ -39,9 +39,21 @@ it('says what it cannot follow there', async () => {
   expect(stderr).toContain('langchain is not attached')
 })
 
-async function registered(args: readonly string[]) {
-  const node = await toolFor('node')
-  if ('missing' in node) throw new Error(node.missing)
+it.each([
+  ["hookspan's", REGISTER],
+  ["another's", 'data:text/javascript,'],
+])(
+  'cannot require() an ES module there from TypeScript that Node itself reads, beside any preload: %s',
+  async (_whose, preload) => {
+    const args = ['--experimental-strip-types', join(PROGRAMS, 'typed.cts')]
+    await expect(registered(args, preload)).rejects.toThrow('ERR_VM_MODULE_LINK_FAILURE')
+    const path = await neededTool('node')
+    expect((await run(path, args)).stdout).toBe('hello\n')
+  },
+)
+
+async function registered(args: readonly string[], preload = REGISTER) {
+  const path = await neededTool('node')
   const env = { PATH: process.env.PATH, ...programEnv(model.baseURL, collector.url) }
-  return run(node.path, [`--import=${REGISTER}`, ...args], { env })
+  return run(path, [`--import=${preload}`, ...args], { env })
 }

@@ -30,6 +30,13 @@ export async function toolFor(name: ToolName): Promise<{ path: string } | { miss
   }
 }
 
+/** @throws where it cannot be had. */
+export async function neededTool(name: ToolName): Promise<string> {
+  const tool = await toolFor(name)
+  if ('missing' in tool) throw new Error(tool.missing)
+  return tool.path
+}
+
 /** Beside its place, and renamed once it is whole: an install that was cut short never looks finished. */
 async function install(spec: string, folder: string): Promise<void> {
   const unfinished = `${folder}.${process.pid}`
@@ -37,7 +44,12 @@ async function install(spec: string, folder: string): Promise<void> {
   writeFileSync(join(unfinished, 'package.json'), '{"private":true}')
   try {
     await run('npm', ['install', '--no-audit', '--no-fund', spec], { cwd: unfinished, timeout: 120_000 })
-    renameSync(unfinished, folder)
+    try {
+      renameSync(unfinished, folder)
+    } catch (error) {
+      // Another file has it by now.
+      if (!existsSync(folder)) throw error
+    }
   } finally {
     rmSync(unfinished, { recursive: true, force: true })
   }
