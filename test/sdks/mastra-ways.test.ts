@@ -373,3 +373,58 @@ function agentWith(tool: Untyped, args: object, id = 's'): Untyped {
     tools: { [tool.id]: tool },
   })
 }
+
+/** Who may choose another model for a step than the agent's. */
+const CHOICES: Record<string, (choose: (step: Untyped) => Untyped) => { agent?: object; asked?: object }> = {
+  'prepareStep of the call': (choose) => ({ asked: { prepareStep: choose } }),
+  'prepareStep of the agent': (choose) => ({ agent: { defaultOptions: { prepareStep: choose } } }),
+  'an input processor': (choose) => ({
+    agent: { inputProcessors: [{ id: 'p', name: 'p', processInputStep: choose }] },
+  }),
+  'an input processor, before a prepareStep that gives messages': (choose) => ({
+    agent: { inputProcessors: [{ id: 'p', name: 'p', processInputStep: choose }] },
+    asked: { prepareStep: ({ messages }: Untyped) => messages },
+  }),
+  'an input processor, before a prepareStep that gives their list': (choose) => ({
+    agent: { inputProcessors: () => [{ id: 'p', name: 'p', processInputStep: choose }] },
+    asked: { prepareStep: ({ messageList }: Untyped) => messageList },
+  }),
+}
+
+describe.each(Object.entries(CHOICES))('the model of a step that %s chooses', (_name, chosenBy) => {
+  const run = async (dispatcher: HookDispatcher | undefined, method: string) => {
+    const look = sdk.createTool({
+      id: 'look',
+      description: '',
+      inputSchema: z.object({}),
+      execute: async () => 'ok',
+    })
+    const other = scripted([{ content: 'said by the other' }])
+    const { agent: more, asked } = chosenBy(({ stepNumber }) => (stepNumber === 1 ? { model: other } : {}))
+    const model = scripted([{ toolCalls: [{ id: 'c', name: 'look', args: {} }] }])
+    const agent = new sdk.Agent({ id: 's', name: 's', instructions: '', model, tools: { look }, ...more })
+    if (dispatcher) observeMastra(agent, { dispatcher })
+    const result = await agent[method]('hi', asked)
+    const said = { text: await result.text, usage: await result.totalUsage }
+    return { said, asked: other.doGenerateCalls.length + other.doStreamCalls.length }
+  }
+
+  it.each(['generate', 'stream'])('is a model call, with its tokens: %s()', async (method) => {
+    const dispatcher = new HookDispatcher()
+    const events = eventsOf(dispatcher)
+    expect(await run(dispatcher, method)).toEqual(await run(undefined, method))
+    await dispatcher.drain()
+    expect(findAll(events, 'afterLlmCall').map(({ stepIndex }) => stepIndex)).toEqual([0, 1])
+    const { inputTokens } = findAll(events, 'afterLlmCall')[0]?.usage ?? {}
+    expect(findAll(events, 'onComplete')).toMatchObject([
+      { totals: { usage: { inputTokens: 2 * (inputTokens ?? 0) } } },
+    ])
+  })
+
+  it.each(['generate', 'stream'])('is asked nothing that a gate refuses: %s()', async (method) => {
+    const dispatcher = new HookDispatcher()
+    const decide = ({ stepIndex }: { stepIndex?: number }) => (stepIndex === 1 ? deny('no') : undefined)
+    dispatcher.use({ name: 'careful', gates: [{ id: 'no', point: 'beforeLlmCall', decide }] })
+    expect(await run(dispatcher, method)).toMatchObject({ asked: 0, said: { text: 'no' } })
+  })
+})

@@ -18,6 +18,8 @@ export class MastraRun {
   readonly #said: SaidOfRun
   /** The tools between which and the model we are. */
   readonly tools = new Set<string>()
+  /** Models whose calls are the run's. */
+  readonly models = new WeakSet()
   /** The MCP servers of tools, by the names of these: Mastra drops that when it makes them its own. */
   readonly servers = new Map<string, string>()
   /** Calls that stopped the loop themselves, by their ids. */

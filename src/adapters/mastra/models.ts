@@ -42,16 +42,44 @@ async function observed(
   if (!isModel(model) || model.specificationVersion === 'v1') return model
   const own = observeModel(model, run.run, undefined) as Required<SdkModel>
   // No proxy of the SDK's own classes: these it would take as they are, and they answer in streams alone.
-  return {
+  const asked = {
     specificationVersion: model.specificationVersion,
     provider: model.provider,
     modelId: model.modelId,
-    ...('gatewayId' in model && { gatewayId: model.gatewayId }),
     get supportedUrls() {
       return (model as { supportedUrls?: unknown }).supportedUrls
     },
     doGenerate: (options: SdkModelOptions) => ask(run, options, () => own.doGenerate(options)),
     doStream: (options: SdkModelOptions) => ask(run, options, () => own.doStream(options)),
+  }
+  // In the class of the SDK's own that it would put around it: so it is known again where a step is prepared.
+  const made = (await agent.getModel({ requestContext, modelConfig: asked })) as object
+  run.models.add(made)
+  return Object.assign(made, 'gatewayId' in model && { gatewayId: model.gatewayId })
+}
+
+/** What prepares a step may choose another model for it. */
+type PrepareStep = (step: Step) => unknown
+
+interface Step {
+  readonly model?: unknown
+  readonly messageList?: unknown
+  readonly requestContext?: unknown
+}
+
+/**
+ * The user's `prepareStep`, or none, after which the step's model is the run's: the SDK asks it last, behind the input processors.
+ */
+export function observedSteps(agent: MastraAgent, run: MastraRun, own?: PrepareStep): PrepareStep {
+  return async (step) => {
+    const prepared = await own?.(step)
+    const { requestContext } = step
+    const chosen = (isRecord(prepared) && prepared.model) || step.model
+    if (!chosen || (isRecord(chosen) && run.models.has(chosen))) return prepared
+    const model = await observed(agent, run, await resolved(chosen, { requestContext }), { requestContext })
+    if (Array.isArray(prepared)) return { messages: prepared, model }
+    if (prepared === step.messageList) return { messageList: prepared, model }
+    return { ...(prepared as object | undefined), model }
   }
 }
 

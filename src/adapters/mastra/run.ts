@@ -7,7 +7,7 @@ import { type ObservedRun, whenAborted } from '../sdk-run/observed-run.ts'
 import { rememberRun } from '../sdk-run/parked-run.ts'
 import { runWith, takeRunInit } from '../sdk-run/run-with.ts'
 import { type MastraHost, MastraRun } from './mastra-run.ts'
-import { observedModels } from './models.ts'
+import { observedModels, observedSteps } from './models.ts'
 import { tellAnswered, tellAsked } from './own-approval.ts'
 import type { MastraAgent, MastraMethod, MastraOptions, MastraResult } from './sdk.ts'
 import { telemetryOf } from './telemetry.ts'
@@ -105,11 +105,29 @@ async function made(started: MastraRun, asked: Asked, more: object): Promise<Mas
     ...more,
     ...telemetryOf(run, started.host.sdkSpans, options),
     model: observedModels(agent, started, options?.model ?? defaults.model ?? agent.model),
+    ...(await preparing(started, asked, defaults)),
     onChunk: telling(run, options?.onChunk ?? defaults.onChunk),
     stopWhen: stopping(run, { ...defaults, ...defined(options ?? {}) }),
   }
   started.given = observed
   return started.within(() => call.call(agent, given, observed, ...asked.more))
+}
+
+/** Where somebody may choose another model for a step: elsewhere Mastra has nothing to prepare, and it stays so. */
+async function preparing(
+  started: MastraRun,
+  { agent, options }: Asked,
+  defaults: MastraOptions,
+): Promise<Pick<MastraOptions, 'prepareStep'>> {
+  const { requestContext } = options ?? {}
+  const own = options?.prepareStep ?? defaults.prepareStep
+  const processors =
+    options?.inputProcessors ??
+    defaults.inputProcessors ??
+    // What it throws is told where Mastra asks for them.
+    (await agent.listConfiguredInputProcessors?.(requestContext).catch(() => undefined)) ??
+    []
+  return own || processors.length > 0 ? { prepareStep: observedSteps(agent, started, own as never) } : {}
 }
 
 /** What is no tool of the agent is called nowhere: Mastra tells the model by itself. */

@@ -11,6 +11,7 @@ export type MastraOptions = Readonly<Record<string, unknown>> & {
   readonly maxSteps?: unknown
   readonly stopWhen?: unknown
   readonly prepareStep?: (options: never) => unknown
+  readonly inputProcessors?: readonly unknown[]
   readonly onFinish?: (event: never) => unknown
   readonly onChunk?: (chunk: never) => unknown
 }
@@ -48,6 +49,7 @@ export interface MastraAgent {
   __fork?(): MastraAgent
   getMastraInstance?(): { readonly backgroundTaskManager?: unknown } | undefined
   getBackgroundTasksConfig?(): MastraBackground | undefined
+  listConfiguredInputProcessors?(requestContext?: unknown): Promise<readonly unknown[]>
   /** Those that are given to the agent, as they are given. */
   listTools?(asked?: object): MastraTools | Promise<MastraTools>
   listWorkflows?(asked?: object): Promise<Readonly<Record<string, MastraWorkflow>>>
