@@ -49,6 +49,7 @@ const INPUT_FIELDS = [
   'contents',
   'systemInstruction',
   'system_instruction',
+  'systemPrompt',
   'prediction',
   'suffix',
 ]

@@ -75,9 +75,10 @@ export const chat: WireFormat = {
   isRequest: (request) => request.messages !== undefined || typeof request.prompt === 'string',
   isReply: (reply) => Array.isArray(reply.choices),
   isChunk: (chunk) => Array.isArray(chunk.choices),
-  fields: ({ messages, prompt, tools }) => ({
+  // What an MCP server asks of a model has a `systemPrompt`, else the shape of chat completions.
+  fields: ({ messages, prompt, systemPrompt, tools }) => ({
     messages: messages ?? prompt,
-    instructions: undefined,
+    instructions: systemPrompt,
     tools,
   }),
   hosted: ({ web_search_options: search }) =>

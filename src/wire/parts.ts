@@ -53,10 +53,10 @@ function idOf(id: unknown): { id?: string } {
   return known === undefined ? {} : { id: known }
 }
 
-/** What a message says, be it a text or a list of parts. */
+/** What a message says, be it a text, a part (as of MCP's), or a list of them. */
 export function partsOf(content: unknown, read: PartReader): MessagePart[] {
   if (typeof content === 'string') return [textPart(content)]
-  return asList(content).flatMap((value) => {
+  return (asObject(content) === undefined ? asList(content) : [content]).flatMap((value) => {
     if (typeof value === 'string') return textPart(value)
     const part = asObject(value)
     return part === undefined ? [] : (read(part) ?? otherPart(part))

@@ -170,7 +170,7 @@ export function samplingOf(request: LlmRequest): Sampling {
   const topK = asCount(r.top_k ?? r.topK)
   if (topK !== undefined) told.topK = topK
   const maxTokens = asCount(
-    r.max_completion_tokens ?? r.max_output_tokens ?? r.max_tokens ?? r.maxOutputTokens,
+    r.max_completion_tokens ?? r.max_output_tokens ?? r.max_tokens ?? r.maxOutputTokens ?? r.maxTokens,
   )
   if (maxTokens !== undefined) told.maxTokens = maxTokens
   const frequencyPenalty = asCount(r.frequency_penalty ?? r.frequencyPenalty)

@@ -71,23 +71,40 @@ export function unobserveMcpClient<C extends object>(client: C): C {
 
 /** A call that the server has not answered yet: what it asks meanwhile belongs there. */
 interface InFlight {
-  readonly calls: SafeCalls | undefined
-  readonly tool: PendingTool
-}
-
-/** The call that the running code sends: the client's own methods ask by `request()`, as whoever asks by it alone does. */
-const sending = new AsyncLocalStorage<{
   readonly client: object
   readonly method: Method
-  readonly apiName: string
-}>()
+  readonly calls: SafeCalls | undefined
+  readonly tool: PendingTool
+  readonly traceparent: string | undefined
+  /** The client's own methods ask by `request()`, as whoever asks by it alone does: once for each call. */
+  isRequested: boolean
+}
+
+/** The call that the running code sends. What is read of its answers runs there, too. */
+const sending = new AsyncLocalStorage<InFlight>()
 
 function isTold(client: object, method: Method, params: Loose): boolean {
   const sent = sending.getStore()
-  return (
-    sent?.client === client && sent.method === method && sent.apiName === KINDS[method].named(params).apiName
-  )
+  const { apiName } = KINDS[method].named(params)
+  if (sent?.client !== client || sent.method !== method || sent.tool.apiName !== apiName) return false
+  if (sent.isRequested) return false
+  sent.isRequested = true
+  return true
 }
+
+/**
+ * The call during which the server asks. Where the connection does not say (over HTTP what comes with the answer of a call is read
+ * where that was sent) it is the last of those in the trace that the server tells, else of all.
+ */
+function askedDuring(inFlight: readonly InFlight[], request: Request): InFlight | undefined {
+  const sent = sending.getStore()
+  if (sent !== undefined && inFlight.includes(sent)) return sent
+  const told = traceIdOf(traceparentOf(request).traceparent)
+  const ofTrace = ({ traceparent }: InFlight) => traceIdOf(traceparent) === told
+  return (told !== undefined ? inFlight.findLast(ofTrace) : undefined) ?? inFlight.at(-1)
+}
+
+const traceIdOf = (traceparent: string | undefined) => traceparent?.split('-')[1]
 
 function patch(client: McpClient, options: ObserveMcpClientOptions): () => void {
   // Version 1 has the schema of the result before the options, with a default.
@@ -98,17 +115,17 @@ function patch(client: McpClient, options: ObserveMcpClientOptions): () => void 
     const call = { method, identifier: identifier(), params: asObject(params) ?? {} }
     const own = asObject(how)
     const asked = own?.signal as AbortSignal | undefined
-    const sent = async (given: Loose, { traceparent, signal, toolCallId }: Told) => {
+    const sent = async (given: Loose, { traceparent: ours, signal, toolCallId }: Told) => {
+      const asking = traced(given, ours)
+      const { traceparent } = traceparentOf({ method, params: asking })
       const { apiName, args } = KINDS[method].named(given)
       const tool = { identifier: call.identifier, apiName, args, toolCallId }
-      const entry = { calls: currentCalls(), tool }
+      const entry: InFlight = { client, method, calls: currentCalls(), tool, traceparent, isRequested: false }
       inFlight.push(entry)
       try {
         // The call ends with its run, too.
         return await withEither(asked, signal, (either) =>
-          sending.run({ client, method, apiName }, () =>
-            send(traced(given, traceparent), { ...own, signal: either }),
-          ),
+          sending.run(entry, () => send(asking, { ...own, signal: either })),
         )
       } finally {
         inFlight.splice(inFlight.indexOf(entry), 1)
@@ -166,10 +183,9 @@ function watchQuestions(
     request: Request,
     make: (calls: SafeCalls, tools: readonly PendingTool[]) => Promise<R>,
   ) => {
-    const last = inFlight.at(-1)
-    const tools = last === undefined ? [] : [last.tool]
-    // Over a connection to another process nothing else says which call the question belongs to.
-    if (last?.calls !== undefined) return make(last.calls, tools)
+    const call = askedDuring(inFlight, request)
+    const tools = call === undefined ? [] : [call.tool]
+    if (call?.calls !== undefined) return make(call.calls, tools)
     return within(options, traceparentOf(request), (calls) => make(calls, tools))
   }
   return watchHandlers(

@@ -1,6 +1,7 @@
 import type { LlmCallInit } from '../../dispatcher/index.ts'
-import type { HumanAction, LlmResponse, PendingTool } from '../../hooks/index.ts'
+import type { HumanAction, LlmResponse, MessagePart, PendingTool } from '../../hooks/index.ts'
 import { defined } from '../../internal/objects.ts'
+import { mediaPart, otherPart } from '../../wire/parts.ts'
 import type { LlmReading } from '../../wire/reading.ts'
 import {
   argumentsText,
@@ -8,6 +9,7 @@ import {
   asObject,
   asObjects,
   asText,
+  joined,
   type Loose,
   parseArguments,
   present,
@@ -56,6 +58,12 @@ export function askModel(calls: SafeCalls, params: Loose, ask: (params: Loose) =
 
 const blocksOf = (reply: unknown) => asObjects([asObject(reply)?.content].flat())
 const isCall = ({ type }: Loose) => type === 'tool_use'
+/** A sound, a picture. */
+const isOther = (block: Loose) => block.type !== 'text' && !isCall(block)
+const shown = (block: Loose): MessagePart => {
+  const { type, data, mimeType } = block
+  return data === undefined ? otherPart(block) : mediaPart(asText(type) ?? '', { data, mimeType })
+}
 
 function read(reply: unknown): LlmReading {
   const { model, stopReason } = asObject(reply) ?? {}
@@ -63,12 +71,13 @@ function read(reply: unknown): LlmReading {
   const reason = asText(stopReason)
   return {
     response: present<LlmResponse>({
-      content: blocks.map(({ text }) => asText(text) ?? '').join(''),
+      content: joined(blocks.map(({ text }) => asText(text))),
       toolCalls: blocks.filter(isCall).map(({ id, name, input }) => ({
         toolCallId: asText(id) ?? '',
         apiName: asText(name) ?? '',
         args: input,
       })),
+      parts: blocks.filter(isOther).map(shown),
       model: asText(model),
       finishReasons: reason === undefined ? undefined : [reason],
     }),
@@ -78,7 +87,7 @@ function read(reply: unknown): LlmReading {
 /** A reply in the place of the model's. What a gate left alone in one that it gave stays: sounds, pictures. */
 function write(message: LlmResponse, given?: unknown): Loose {
   const { content = '', model = 'hookspan', toolCalls = [], finishReasons } = message
-  const kept = blocksOf(given).filter((block) => block.type !== 'text' && !isCall(block))
+  const kept = blocksOf(given).filter(isOther)
   const calls = toolCalls.map((call) => ({
     type: 'tool_use',
     id: call.toolCallId,
