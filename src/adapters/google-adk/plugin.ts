@@ -13,7 +13,6 @@ import { unseenTool, warnOfUnseen } from '../unseen.ts'
 import {
   type AdkAgent,
   type AdkContent,
-  type AdkEvent,
   type AdkFunctionNode,
   type AdkInvocation,
   type AdkRequest,
@@ -21,12 +20,11 @@ import {
   type AdkToolCall,
   textOf,
 } from './adk.ts'
-import { AgentRun } from './agent-run.ts'
+import type { AgentRun } from './agent-run.ts'
+import { AgentRuns } from './agent-runs.ts'
 import { observeTools } from './agent-tools.ts'
-import { ADAPTER } from './capabilities.ts'
 import { liveAgent } from './live-agent.ts'
 import { askedBy, ownModel, unseenModel, whoseRequest } from './observed-models.ts'
-import { withoutSpans } from './sdk-spans.ts'
 import { watchSessions } from './session-service.ts'
 import { callTool, isAtWork } from './tool-call.ts'
 
@@ -90,14 +88,14 @@ export function hookspanPlugin(options: HookspanPluginOptions): HookspanPlugin {
 class AdkPlugin {
   readonly name = 'hookspan'
   readonly #options: HookspanPluginOptions
-  /** By the SDK's ids of its invocations. */
-  readonly #runs = new Map<string, AgentRun>()
+  readonly #runs: AgentRuns
   /** In runners, agents and tools, which may come and go with each request while the plugin stays. */
   readonly #patches = new Patches()
   #isLeft = false
 
   constructor(options: HookspanPluginOptions) {
     this.#options = options
+    this.#runs = new AgentRuns(options)
   }
 
   [Symbol.dispose](): void {
@@ -117,7 +115,7 @@ class AdkPlugin {
     this.#watch(invocationContext.pluginManager)
     const agent = this.#start(invocationContext, this.#options.agentName)
     watchSessions(invocationContext.sessionService, invocationContext.invocationId, agent)
-    const input = await this.#admit(agent, invocationContext)
+    const input = await this.#runs.admit(agent, invocationContext)
     if (input === agent.run.input) return undefined
     if (typeof input === 'string') return { role: 'user', parts: [{ text: input }] }
     const [content] = Array.isArray(input) ? input : []
@@ -130,7 +128,7 @@ class AdkPlugin {
   }: {
     invocationContext: AdkInvocation
   }): Promise<undefined> => {
-    const known = this.#runs.get(context.invocationId)
+    const known = this.#runs.of(context)
     if (known === undefined && this.#isLeft) return undefined
     if (context.liveRequestQueue !== undefined) {
       if (context.agent !== undefined) context.agent = liveAgent(context.agent, this.#options)
@@ -139,7 +137,7 @@ class AdkPlugin {
     this.#watch(context.pluginManager)
     const agent = known ?? (await this.#startLate(context))
     agent.hasBegun = true
-    if (context.agent !== undefined) context.agent = this.#observed(context.agent, () => agent)
+    if (context.agent !== undefined) context.agent = this.#runs.observed(context.agent, () => agent)
     return undefined
   }
 
@@ -150,12 +148,12 @@ class AdkPlugin {
     )
     const userContent = given?.content ?? context.userContent ?? {}
     const agent = this.#start({ ...context, userContent }, this.#options.agentName)
-    if ((await this.#admit(agent, context)) === agent.run.input) return agent
+    if ((await this.#runs.admit(agent, context)) === agent.run.input) return agent
     const refusal = new HookspanError(
       'NOT_CAPABLE',
       'An onStart gate changed the input, and a plugin before this one has given the message already. Put hookspanPlugin first.',
     )
-    this.#runs.delete(context.invocationId)
+    this.#runs.forget(context.invocationId)
     await agent.run.fail(refusal)
     throw refusal
   }
@@ -170,11 +168,11 @@ class AdkPlugin {
       const { invocationId } = asked.invocationContext
       try {
         const answer = await own.call(manager, asked)
-        const agent = answer && this.#forget(invocationId)
+        const agent = answer && this.#runs.forget(invocationId)
         if (answer) await agent?.run.over(textOf(answer))
         return answer
       } catch (error) {
-        await this.#forget(invocationId)?.run.fail(error)
+        await this.#runs.forget(invocationId)?.run.fail(error)
         throw error
       }
     })
@@ -182,18 +180,12 @@ class AdkPlugin {
     if (ownNode === undefined || isLocked(manager, 'runBeforeNodeCallback')) return
     this.#patches.replace(manager, 'runBeforeNodeCallback', (asked) => {
       const { node, nodeContext } = asked
-      this.runOf(nodeContext.invocationContext)?.endWith(nodeContext.channel)
+      this.#runs.of(nodeContext.invocationContext)?.endWith(nodeContext.channel)
       if (node !== undefined && 'handler' in node) {
         if (!isLocked(node, 'runImpl')) share(this.#patches, node, () => AdkPlugin.#ownNode(node))
       } else if (node !== undefined) this.#observeTools(node as AdkAgent)
       return ownNode.call(manager, asked)
     })
-  }
-
-  #forget(invocationId: string): AgentRun | undefined {
-    const agent = this.#runs.get(invocationId)
-    this.#runs.delete(invocationId)
-    return agent
   }
 
   /** Where the runner was given no agent, but a workflow: it tells here that it went well. */
@@ -202,7 +194,7 @@ class AdkPlugin {
   }: {
     invocationContext: AdkInvocation
   }): Promise<undefined> => {
-    const agent = this.#forget(invocationId)
+    const agent = this.#runs.forget(invocationId)
     await agent?.run.over(agent.said)
     return undefined
   }
@@ -214,7 +206,7 @@ class AdkPlugin {
     callbackContext: { invocationContext: AdkInvocation }
     llmRequest: AdkRequest
   }): Promise<undefined> => {
-    const agent = this.#runs.get(invocationContext.invocationId)
+    const agent = this.#runs.of(invocationContext)
     if (agent === undefined) return undefined
     askedBy(llmRequest, agent)
     for (const [name, tool] of Object.entries(llmRequest.toolsDict ?? {})) {
@@ -249,7 +241,7 @@ class AdkPlugin {
     tool: AdkTool
     toolContext: AdkToolCall['toolContext']
   }): Promise<undefined> => {
-    const agent = this.runOf(invocationContext)
+    const agent = this.#runs.of(invocationContext)
     if (agent === undefined || observedTools.has(tool) || this.#patches.has(tool)) return undefined
     if (isLocked(tool, 'runAsync')) {
       agent.run.assertInReach([unseenTool(tool.name, 'local')])
@@ -268,14 +260,8 @@ class AdkPlugin {
       const plugin = AdkPlugin.#of(context.invocationContext)
       const run = plugin?.runOf(context.invocationContext)?.run
       if (plugin === undefined || run === undefined || currentPlace() !== undefined) return made
-      return relay(made, plugin.#within(run))
+      return relay(made, plugin.#runs.within(run))
     })
-  }
-
-  /** Runs code as part of a run. */
-  #within(run: AgentRun['run']): <T>(fn: () => T) => T {
-    const omit = this.#options.sdkSpans !== 'nest'
-    return (fn) => run.run(() => (omit ? withoutSpans(fn) : fn()))
   }
 
   static #ownTool(tool: AdkTool): () => void {
@@ -300,71 +286,17 @@ class AdkPlugin {
   }
 
   runOf(context: AdkInvocation | undefined): AgentRun | undefined {
-    return context && this.#runs.get(context.invocationId)
+    return this.#runs.of(context)
   }
 
   #start(context: AdkInvocation, agentName: string | undefined): AgentRun {
-    const { dispatcher } = this.#options
-    const agent = new AgentRun({ dispatcher, adapter: ADAPTER }, agentName, context)
-    const { invocationId } = context
-    this.#runs.set(invocationId, agent)
+    const agent = this.#runs.start(context, agentName)
     if (context.agent !== undefined) this.#observeTools(context.agent)
-    const forget = () => void this.#runs.delete(invocationId)
-    agent.run.parked.then(forget, forget)
     return agent
   }
 
   #observeTools(agent: AdkAgent): void {
     observeTools(agent, this.#patches, AdkPlugin.#ownTool)
-  }
-
-  async #admit(agent: AgentRun, { invocationId }: AdkInvocation): Promise<unknown> {
-    try {
-      return await agent.run.admit()
-    } catch (error) {
-      this.#runs.delete(invocationId)
-      await agent.run.fail(error)
-      throw error
-    }
-  }
-
-  /** The agent of a runner, which is asked to run once. */
-  #observed(agent: AdkAgent, runOf: (context: AdkInvocation) => AgentRun | Promise<AgentRun>): AdkAgent {
-    const self = this
-    return withOwn(agent, {
-      async *runAsync(context: AdkInvocation): AsyncGenerator<AdkEvent, void> {
-        yield* self.#run(await runOf(context), agent, context)
-      },
-    })
-  }
-
-  async *#run(agent: AgentRun, original: AdkAgent, context: AdkInvocation): AsyncGenerator<AdkEvent, void> {
-    const { run } = agent
-    const within = this.#within(run)
-    context.agent = original
-    run.leftWith(context)
-    let isRead = false
-    agent.isAtWork = true
-    try {
-      for await (const event of relay(original.runAsync(context), within)) {
-        const text = textOf(event.content)
-        if (text !== '' && event.partial !== true) agent.said = text
-        agent.isAtWork = false
-        yield event
-        agent.isAtWork = true
-      }
-      isRead = true
-    } catch (error) {
-      await run.fail(error)
-      throw error
-    } finally {
-      if (!isRead) await agent.left()
-      this.#runs.delete(context.invocationId)
-    }
-    const refusal = await run.over(agent.said)
-    const asked = refusal ?? run.failure?.error
-    // What was asked for and cannot be done, or is forbidden, must not look like an answer.
-    if (asked instanceof HookspanError) throw asked
   }
 
   #tool(agent: AgentRun, tool: AdkTool): AdkTool {
@@ -392,16 +324,16 @@ class AdkPlugin {
       if (context.pluginManager?.getPlugin(this.name) === undefined)
         context.pluginManager?.registerPlugin(this)
       const run = this.#start(context, agent.name)
-      await this.#admit(run, context)
+      await this.#runs.admit(run, context)
       return run
     }
     // The runner goes on with the agent that spoke last, which may be one below.
     const found = (name: 'findAgent' | 'findSubAgent') => (asked: string) => {
       const of = agent[name]?.(asked)
-      return of && this.#observed(of, begin)
+      return of && this.#runs.observed(of, begin)
     }
     const below = { findAgent: found('findAgent'), findSubAgent: found('findSubAgent') }
-    return withOwn(this.#observed(agent, begin), below)
+    return withOwn(this.#runs.observed(agent, begin), below)
   }
 }
 
