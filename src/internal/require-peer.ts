@@ -1,5 +1,5 @@
 import { existsSync } from 'node:fs'
-import { createRequire } from 'node:module'
+import { createRequire as requireFrom } from 'node:module'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { HookspanError } from './errors.ts'
@@ -13,6 +13,9 @@ function isBundled(): boolean {
     HERE === undefined || !/^file:.*\/require-peer\.[jt]s$/.test(HERE) || !existsSync(fileURLToPath(HERE))
   )
 }
+
+/** Its files are in it, and packages are not looked for on the disk unless it was built so. */
+const isBunsExecutable = () => /\/(\$bunfs|~BUN)\//.test(HERE ?? '')
 
 /** Of CommonJS. Not asked for by `typeof`, which webpack answers also where there is none. */
 function bundleFile(): string | undefined {
@@ -40,7 +43,7 @@ function finderOf(name: string): NodeJS.Require {
   let missing: unknown
   for (const place of places()) {
     try {
-      const require = createRequire(place)
+      const require = requireFrom(place)
       require.resolve(name)
       return require
     } catch (error) {
@@ -77,20 +80,29 @@ function found<T>(find: () => T, name: string, neededBy: string, install: readon
     if (codeOf(error) !== 'MODULE_NOT_FOUND') throw error
     const packages = HERE === undefined || isBundled() ? install : install.map((one) => toInstall(one, HERE))
     const line = `npm install ${packages.join(' ')}`
-    throw new HookspanError(
-      'MISSING_DEPENDENCY',
-      isBundled()
-        ? `${neededBy} needs ${name}, which is not installed where the bundle runs. Run there: ${line}. Or keep ` +
-            "hookspan out of the bundle; for Next.js: `serverExternalPackages: ['hookspan']` in next.config."
-        : `${neededBy} needs ${name}, which is not installed. Run: ${line}`,
-      { cause: error },
+    throw new HookspanError('MISSING_DEPENDENCY', `${neededBy} needs ${name}, ${mend(line)}`, {
+      cause: error,
+    })
+  }
+}
+
+function mend(line: string): string {
+  if (isBunsExecutable()) {
+    return (
+      `which a program of \`bun build --compile\` does not find. Run where it lies: ${line}. ` +
+      'And build it with --compile-autoload-package-json.'
     )
   }
+  if (!isBundled()) return `which is not installed. Run: ${line}`
+  return (
+    `which is not installed where the bundle runs. Run there: ${line}. Or keep ` +
+    "hookspan out of the bundle; for Next.js: `serverExternalPackages: ['hookspan']` in next.config."
+  )
 }
 
 /** Loads a package that an optional peer brings along, wherever the package manager put it: the last of the path. */
 export function requireVia<T>(peer: string, ...path: readonly [string, ...string[]]): T {
-  let from = createRequire(finderOf(peer).resolve(peer))
-  for (const name of path.slice(0, -1)) from = createRequire(from.resolve(name))
+  let from = requireFrom(finderOf(peer).resolve(peer))
+  for (const name of path.slice(0, -1)) from = requireFrom(from.resolve(name))
   return from(path.at(-1) as string) as T
 }

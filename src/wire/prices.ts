@@ -1,7 +1,7 @@
 /** What model calls cost, by the price library that is an optional peer. */
 
 import { readFileSync } from 'node:fs'
-import { createRequire } from 'node:module'
+import { createRequire as requireFrom } from 'node:module'
 import { dirname, join } from 'node:path'
 import type { TokenUsage } from '../hooks/index.ts'
 import { HookspanError } from '../internal/errors.ts'
@@ -178,7 +178,7 @@ export interface PriceTable {
 /** Undefined where it is not installed. The package does not say when its table was made, so the table is asked. */
 export function installedTable(now = new Date()): PriceTable | undefined {
   try {
-    const entry = createRequire(import.meta.url).resolve('@pydantic/genai-prices')
+    const entry = requireFrom(import.meta.url).resolve('@pydantic/genai-prices')
     const { version } = JSON.parse(readFileSync(join(dirname(entry), '..', 'package.json'), 'utf8'))
     const today = now.toISOString().slice(0, 10)
     const days = [...readFileSync(entry, 'utf8').matchAll(/\bstart_date: ?"(\d{4}-\d\d-\d\d)"/g)].map(

@@ -77,6 +77,9 @@ async function main() {
 }
 `
 
+/** What people put before ES modules of esbuild's, for what is CommonJS in them, as `yaml` is. */
+const REQUIRE = "import { createRequire } from 'node:module'; const require = createRequire(import.meta.url);"
+
 describe('hookspan in Next.js', () => {
   let project: Awaited<ReturnType<typeof installPacked>>
   let collector: Awaited<ReturnType<typeof startCollector>>
@@ -206,6 +209,7 @@ describe('hookspan in a minified bundle', () => {
   /** Each in a file of its own in the project. webpack takes long to make names short. */
   const bundlers = {
     'esbuild.cjs': () => bundled('esbuild.cjs', 'cjs'),
+    'esbuild.mjs': () => bundled('esbuild.mjs', 'esm', `${LAMBDA}await main()`, [], REQUIRE),
     'webpack.cjs': () => packed('webpack.cjs', "output: { path: __dirname, filename: 'webpack.cjs' }"),
     'webpack.mjs': () =>
       packed(
@@ -218,6 +222,7 @@ describe('hookspan in a minified bundle', () => {
     format: 'cjs' | 'esm',
     contents = `${LAMBDA}main()`,
     external: string[] = [],
+    banner = '',
   ) =>
     build({
       stdin: { contents, resolveDir: project.folder },
@@ -227,6 +232,7 @@ describe('hookspan in a minified bundle', () => {
       platform: 'node',
       format,
       external,
+      banner: { js: banner },
     })
   const packed = async (outfile: string, output: string) => {
     writeFileSync(join(project.folder, 'lambda.mjs'), `${LAMBDA}await main()`)

@@ -122,6 +122,40 @@ it('keeps what it traced in its own viewer where the command is run by Bun, too'
   expect((await runCli(['runs', '--db', db])).stdout).toMatch(/chat\.cjs/)
 })
 
+const EXECUTABLE = `
+import { HookDispatcher } from 'hookspan'
+import { startTracing } from 'hookspan/tracing'
+const dispatcher = new HookDispatcher()
+const tracing = startTracing({ serviceName: 'executable' })
+dispatcher.use(tracing)
+await dispatcher.startOperation({ agentName: 'alone' }).complete({ reason: 'done' })
+await tracing.shutdown()
+`
+
+it('traces from one executable, and says how it is to be built', async () => {
+  const folder = join(cwd, 'executable')
+  mkdirSync(join(folder, 'node_modules/@opentelemetry'), { recursive: true })
+  symlinkSync(at('../..'), join(folder, 'node_modules/hookspan'))
+  for (const name of ['@opentelemetry/api', '@opentelemetry/sdk-node']) {
+    symlinkSync(at(`../../node_modules/${name}`), join(folder, 'node_modules', name))
+  }
+  writeFileSync(join(folder, 'program.mjs'), EXECUTABLE)
+  const env = { ...inheritedEnv(), OTEL_EXPORTER_OTLP_ENDPOINT: collector.url }
+  const made = async (...options: string[]) => {
+    const args = ['build', '--compile', ...options, 'program.mjs', '--outfile', 'program']
+    await promisify(execFile)(BUN, args, { cwd: folder, env })
+    return promisify(execFile)(join(folder, 'program'), [], { cwd: tmpdir(), env }).catch(
+      (error: { stderr: string }) => error,
+    )
+  }
+
+  expect((await made()).stderr).toContain(
+    '@opentelemetry/sdk-node. And build it with --compile-autoload-package-json.\n',
+  )
+  expect((await made('--compile-autoload-package-json')).stderr).toBe('')
+  expect(collector.spans.map(({ name }) => name)).toEqual(['invoke_agent alone'])
+})
+
 const RUNNER = `
 import { expect, test } from 'bun:test'
 import { HookDispatcher } from 'hookspan'

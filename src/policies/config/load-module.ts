@@ -1,5 +1,5 @@
 import { realpathSync, statSync } from 'node:fs'
-import { createRequire } from 'node:module'
+import { createRequire as requireFrom } from 'node:module'
 import { pathToFileURL } from 'node:url'
 import { within } from '../../internal/async.ts'
 import { errorSentence } from '../../internal/errors.ts'
@@ -18,7 +18,7 @@ export async function loadModule(file: string, text: string): Promise<unknown> {
   // The import stands within `try`, or Turbopack refuses to build what it cannot know.
   try {
     // A new address each time, or a changed file would not be seen again. CommonJS is kept by the path alone.
-    delete createRequire(file).cache[realpathSync(file)]
+    delete requireFrom(file).cache[realpathSync(file)]
     const loading = import(`${pathToFileURL(file).href}?t=${statSync(file).mtimeMs}-${sha256(text)}`)
     // A process that waits for it and has nothing else to do would end, with 0, as though there were no guards.
     const module: { default?: unknown } | undefined = await within(PATIENCE_MS, loading)
