@@ -25,6 +25,7 @@ const PROMISING = ['README.md', 'docs/tracing.md', 'docs/gates-and-approvals.md'
 const OTHER_SUBJECTS = new Set([
   'test/conformance/conformance.test.ts',
   'test/conformance/recordings.test.ts',
+  'test/sdks/bun.test.ts',
   'test/sdks/comparison.test.ts',
   'test/sdks/conformance.test.ts',
   'test/mock/sources.test.ts',
