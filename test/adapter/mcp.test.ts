@@ -8,6 +8,7 @@ import {
   ElicitRequestSchema,
 } from '@modelcontextprotocol/sdk/types.js'
 import { HookDispatcher, type HookEvent } from 'hookspan'
+import { createApprovals, memoryStore } from 'hookspan/approval'
 import { deny, mutate } from 'hookspan/gates'
 import {
   MCP_CAPABILITIES,
@@ -130,6 +131,7 @@ describe.each(['1', '2'] as const)('version %s of the MCP SDK', (version) => {
     ['wrong arguments', ({ client }) => client.callTool({ name: 'search', arguments: {} })],
     ['a timeout', (both) => call(both, 'hangs', { timeout: 20 })],
     ['an abort', (both) => call(both, 'hangs', { signal: AbortSignal.timeout(20) })],
+    ['an abort before', (both) => call(both, 'hangs', { signal: AbortSignal.abort(new Error('no')) })],
     ['readResource', ({ client }) => client.readResource({ uri: 'shop://stock' })],
     ['readResource of none', ({ client }) => client.readResource({ uri: 'shop://none' })],
     ['getPrompt', ({ client }) => client.getPrompt({ name: 'sell', arguments: { what: 'bags' } })],
@@ -478,6 +480,29 @@ describe.each(['1', '2'] as const)('version %s of the MCP SDK', (version) => {
     const call = client.callTool as (...args: unknown[]) => Promise<unknown>
     await expect(call({ name: 'hangs', arguments: { q: 'x' } }, ...how)).rejects.toThrow()
     expect(findAll(events, 'onComplete')).toMatchObject([{ reason: 'interrupted' }])
+  })
+
+  it('that its caller aborts while a human is asked ends there, and the human is not asked any more', async () => {
+    const both = await pair()
+    const { dispatcher, tree } = tracked()
+    const approvals = createApprovals({ store: memoryStore() })
+    dispatcher.use(approvals)
+    dispatcher.use({ name: 'careful', gates: [requireHuman({ match: 'search' })] })
+    observeMcpClient(both.client, { dispatcher, agentName: 'shop' })
+    const controller = new AbortController()
+    const pending = call(both, 'search', { signal: controller.signal })
+    const open = async () => (await approvals.list({ status: 'pending' })).length
+    await expect.poll(open).toBe(1)
+    const reason = new Error('enough')
+    controller.abort(reason)
+    await expect(pending).rejects.toBe(reason)
+    expect(both.live).not.toHaveBeenCalled()
+    await expect.poll(open).toBe(0)
+    expect(tree.roots[0]?.ends).toMatchObject([{ reason: 'interrupted' }])
+    await expect(call(both, 'search', { signal: AbortSignal.abort(reason) })).rejects.toBe(reason)
+    expect(both.live).not.toHaveBeenCalled()
+    await both.client.close()
+    await expect.poll(() => dispatcher.stats().operations).toBe(0)
   })
 
   it('refuses to let a call wait for a human in another process', async () => {

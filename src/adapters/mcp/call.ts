@@ -1,5 +1,5 @@
 import { isMockedFailure, tellsFailure } from '../../dispatcher/calls/tool-outcome.ts'
-import type { ToolCallInit, ToolOutcome, ToolRunContext } from '../../dispatcher/index.ts'
+import type { ToolCallInit, ToolFunction, ToolOutcome, ToolRunContext } from '../../dispatcher/index.ts'
 import { errorMessage, HookspanError } from '../../internal/errors.ts'
 import { isRecord } from '../../internal/objects.ts'
 import { asObject, asText, type Loose } from '../../wire/reading.ts'
@@ -58,8 +58,9 @@ export type Method = keyof typeof KINDS
  * Makes what is asked of a server a tool call. Gives what the server gives, the same object, unless a gate changed it, a
  * mock stood in, or it was refused.
  *
- * @throws what `send` throws; HookspanError `CALL_DENIED` for a refused resource or prompt, `NOT_CAPABLE` when the call is
- * to wait for a human in another process.
+ * @param asked the signal of whoever asks.
+ * @throws what `send` throws; the reason of `asked` where it is aborted while the call is decided on; HookspanError `CALL_DENIED`
+ * for a refused resource or prompt, `NOT_CAPABLE` when the call is to wait for a human in another process.
  */
 export async function callServer(
   calls: SafeCalls,
@@ -69,16 +70,42 @@ export async function callServer(
     params,
   }: { readonly method: Method; readonly identifier: string; readonly params: Loose },
   send: (params: Loose, context: ToolRunContext) => unknown,
+  asked?: AbortSignal,
 ): Promise<unknown> {
   const kind = KINDS[method]
   let gave: unknown
   const init: ToolCallInit = { ...kind.named(params), identifier, source: 'mcp' }
-  const outcome = await calls.toolCall<unknown, unknown>(init, async (args, context) => {
+  const outcome = await made(calls, init, asked, async (args, context) => {
     gave = await send(args === init.args ? params : kind.asked(params, args), context)
     assertWorked(gave)
     return gave
   })
   return told(outcome, gave, kind, init.apiName, params)
+}
+
+/** Once it is sent the SDK ends it. Before that, as while a human is asked, it ends where whoever asks gives up. */
+async function made(
+  calls: SafeCalls,
+  init: ToolCallInit,
+  asked: AbortSignal | undefined,
+  body: ToolFunction<unknown, unknown>,
+): Promise<ToolOutcome<unknown>> {
+  if (asked === undefined) return calls.toolCall<unknown, unknown>(init, body)
+  const call = calls.openToolCall(init)
+  if (call.decision !== undefined) return call.run(body)
+  const left = Promise.withResolvers<never>()
+  const leave = () => {
+    call.fail(asked.reason).catch(() => {})
+    left.reject(asked.reason)
+  }
+  asked.addEventListener('abort', leave)
+  try {
+    if (asked.aborted) leave()
+    await Promise.race([call.decided, left.promise])
+  } finally {
+    asked.removeEventListener('abort', leave)
+  }
+  return call.run(body)
 }
 
 function told(

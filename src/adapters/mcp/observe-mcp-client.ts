@@ -136,7 +136,7 @@ function patch(client: McpClient, options: ObserveMcpClientOptions): () => void 
       ...KINDS[method].named(call.params),
     })
     if (outer !== undefined) return sent(call.params, outer)
-    return within(options, {}, (calls) => callServer(calls, call, sent), asked)
+    return within(options, {}, (calls) => callServer(calls, call, sent, asked), asked)
   }
   const asked =
     (method: Method, own: Ask, at: number): Ask =>
