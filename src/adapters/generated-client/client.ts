@@ -71,8 +71,11 @@ export interface ClientKind {
   readonly also?: readonly ((client: object, options: ObserveOptions) => () => void)[]
 }
 
-/** From where the call is made. Asked once the request is about to be made. */
-export type ObservedMaker = (request: LlmRequest) => SafeCalls | Promise<SafeCalls>
+/** From where the call is made, with which its caller may abort it. Asked once the request is about to be made. */
+export type ObservedMaker = (
+  request: LlmRequest,
+  signal?: RequestOptions['signal'],
+) => SafeCalls | Promise<SafeCalls>
 
 /** What kind of model call a request is. */
 export interface ObservedApi {

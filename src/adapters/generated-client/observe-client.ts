@@ -32,6 +32,7 @@ type Send = (asked: unknown) => ApiPromise
 const CALL = Symbol('hookspan.call')
 const DONE = 'observe-client:done'
 const FAILED = 'observe-client:failed'
+const INTERRUPTED = { reason: 'interrupted' } as const
 
 const observed = new ObservedOnce()
 /** Whose our `post` functions are: a client and a proxy of it show the same one, and are one client. */
@@ -162,7 +163,7 @@ function patch(client: ClientInternals, options: ObserveOptions, kind: ClientKin
 function makerFrom(options: ObserveOptions, api: Pick<ObservedApi, 'compacts'>): ObservedMaker {
   const calls = currentCalls(options.dispatcher)
   const outside = makerOutside(options, api)
-  return calls === undefined ? outside : (request) => (calls.over ? outside(request) : calls)
+  return calls === undefined ? outside : (request, signal) => (calls.over ? outside(request, signal) : calls)
 }
 
 function makerOutside(
@@ -175,14 +176,15 @@ function makerOutside(
     return () => given
   }
   if (operationOf !== undefined) return (request) => new SafeOperation(operationOf(request))
-  return (request) => endsUnread(operationOfItsOwn(options, request, compacts))
+  return (request, signal) => endsUnread(operationOfItsOwn(options, request, compacts, signal))
 }
 
-/** An operation around a single call, that ends with it. */
+/** An operation around a single call, that ends with it: as interrupted where the caller's signal has ended the call. */
 function operationOfItsOwn(
   { dispatcher, agentName }: ObserveOptions,
   request: LlmRequest,
   compacts: boolean,
+  signal: RequestOptions['signal'],
 ): SafeOperation {
   const input = request.messages ?? request.input ?? request.prompt
   const end = (finish: () => Promise<unknown>) => {
@@ -190,7 +192,8 @@ function operationOfItsOwn(
   }
   // Not before what came of the call is told to its end: what the provider ran to come to its reply is told after it.
   const later = (finish: () => Promise<unknown>) => end(() => Promise.resolve().then(finish))
-  const fail = ({ error }: { readonly error?: unknown }) => later(() => operation.fail(error))
+  const fail = ({ error }: { readonly error?: unknown }) =>
+    later(() => (signal?.aborted ? operation.complete(INTERRUPTED) : operation.fail(error)))
   const operation: SafeOperation = startOperation(dispatcher, {
     ...defined({ agentName, input }),
     hooks: compacts
@@ -202,8 +205,12 @@ function operationOfItsOwn(
           {
             id: DONE,
             type: 'afterLlmCall',
-            handler: ({ response }) =>
-              later(() => operation.complete(defined({ content: response.content }))),
+            handler: ({ response, streamEnd }) =>
+              later(() => {
+                const { content } = response
+                const aborted = streamEnd === 'abandoned' && signal?.aborted === true
+                return operation.complete({ ...defined({ content }), ...(aborted && INTERRUPTED) })
+              }),
           },
           { id: FAILED, type: 'onLlmCallError', handler: fail },
         ],

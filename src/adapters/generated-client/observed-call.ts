@@ -95,7 +95,7 @@ export class ObservedCall implements WatchedCall {
         ? this.#compact(calls, init, options, request)
         : this.#ask(calls, init, options, request)
     }
-    const calls = maker(body)
+    const calls = maker(body, options.signal)
     if (!(calls instanceof Promise)) return send(calls)
     return calls.then(send, (error) => abortedByCaller(error, options, request))
   }

@@ -25,7 +25,7 @@ export async function generate(
     await loop.complete(endOf([response], loop))
     return response
   } catch (error) {
-    await loop.fail(error)
+    await loop.fail(error, params.config?.abortSignal)
     throw error
   }
 }
@@ -41,17 +41,21 @@ export async function generateStream(
   try {
     const chunks = await loop.run(() => ask(watched(params, loop)))
     if (!loop.ownsRun && !runsTools(params)) return chunks
-    const reading = endingUnread(read(chunks, loop), chunks, loop)
+    const reading = endingUnread(read(chunks, loop, params), chunks, loop)
     whenGone(reading, () => loop.left())
     return reading
   } catch (error) {
-    await loop.fail(error)
+    await loop.fail(error, params.config?.abortSignal)
     throw error
   }
 }
 
 /** Each chunk is asked for as part of the loop, whose run ends with the stream. */
-async function* read(chunks: AsyncGenerator<unknown>, loop: SdkLoop): AsyncGenerator<unknown> {
+async function* read(
+  chunks: AsyncGenerator<unknown>,
+  loop: SdkLoop,
+  params: Params,
+): AsyncGenerator<unknown> {
   // The last turn's, which is what the run said.
   let said: unknown[] = []
   let left = true
@@ -68,7 +72,7 @@ async function* read(chunks: AsyncGenerator<unknown>, loop: SdkLoop): AsyncGener
     await loop.complete(endOf(said, loop))
   } catch (error) {
     left = false
-    await loop.fail(error)
+    await loop.fail(error, params.config?.abortSignal)
     throw error
   } finally {
     if (left) {

@@ -39,9 +39,9 @@ export async function interact(
       await loop.complete(said(reply))
       return reply
     }
-    return call.streamOf(loop.ownsRun ? endingWith(reply, loop) : reply)
+    return call.streamOf(loop.ownsRun ? endingWith(reply, loop, given?.signal) : reply)
   } catch (error) {
-    await loop.fail(error)
+    await loop.fail(error, given?.signal)
     throw error
   }
 }
@@ -215,7 +215,11 @@ function withOutput(reply: Loose, { content }: LlmResponse): Loose {
 }
 
 /** The run of the call ends with its stream. */
-function endingWith(chunks: AsyncIterable<unknown>, loop: SdkLoop): AsyncIterableIterator<unknown> {
+function endingWith(
+  chunks: AsyncIterable<unknown>,
+  loop: SdkLoop,
+  signal: RequestOptions['signal'],
+): AsyncIterableIterator<unknown> {
   const iterator = chunks[Symbol.asyncIterator]()
   const collector = new AnyCollector()
   return {
@@ -226,7 +230,7 @@ function endingWith(chunks: AsyncIterable<unknown>, loop: SdkLoop): AsyncIterabl
         else collector.push(step.value)
         return step
       } catch (error) {
-        await loop.fail(error)
+        await loop.fail(error, signal)
         throw error
       }
     },

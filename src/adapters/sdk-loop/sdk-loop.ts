@@ -210,9 +210,10 @@ export class SdkLoop {
     }
   }
 
-  async fail(error: unknown): Promise<void> {
+  /** `signal`: with which the caller of a single question may have ended it. */
+  async fail(error: unknown, signal?: AbortSignal | null): Promise<void> {
     const step = await this.#step?.catch(() => undefined)
-    const interrupted = this.#run?.signal?.aborted === true
+    const interrupted = this.#run?.signal?.aborted === true || signal?.aborted === true
     await this.#tellFailures(step)
     if (interrupted) await step?.end()
     else step?.fail(error)
