@@ -1,11 +1,14 @@
 import { AsyncLocalStorage } from 'node:async_hooks'
 import { setTimeout as sleep } from 'node:timers/promises'
+import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client'
 import type { Client as Client1 } from '@modelcontextprotocol/sdk/client/index.js'
 import {
   CallToolResultSchema,
   CreateMessageRequestSchema,
   ElicitRequestSchema,
 } from '@modelcontextprotocol/sdk/types.js'
+import { createMcpHandler, inputRequired, McpServer } from '@modelcontextprotocol/server'
+import { HookDispatcher } from 'hookspan'
 import { observeMcpClient, observeMcpServer } from 'hookspan/mcp'
 import { redact, toolPolicy } from 'hookspan/policies'
 import { describe, expect, it } from 'vitest'
@@ -153,4 +156,34 @@ describe.each(['1', '2'] as const)('what a server asks, version %s of the MCP SD
     ])
     await client.close()
   })
+})
+
+it('a question that a server of 2026-07-28 gives as its result stays one where a gate changes its words', async () => {
+  const dispatcher = new HookDispatcher()
+  dispatcher.use({ name: 'discreet', gates: [redact({ kinds: ['email'], in: ['toolResult'] })] })
+  const handler = createMcpHandler(() => {
+    const server = new McpServer({ name: 'shop', version: '1.0.0' })
+    server.registerTool('asks', {}, async ({ mcpReq }) => {
+      const { ok } = mcpReq.inputResponses ?? {}
+      if (ok !== undefined) return text(JSON.stringify(ok))
+      return inputRequired({
+        inputRequests: { ok: inputRequired.elicit({ message: 'Mail bob@shop.example?', requestedSchema }) },
+      })
+    })
+    return observeMcpServer(server, { dispatcher })
+  })
+  const client = new Client(
+    { name: 'test', version: '1.0.0' },
+    { capabilities: { elicitation: { form: {} } }, versionNegotiation: { mode: 'auto' } },
+  )
+  const asked: unknown[] = []
+  client.setRequestHandler('elicitation/create', async ({ params }) => {
+    asked.push(params.message)
+    return { action: 'accept', content: {} }
+  })
+  const fetch = async (url: string | URL, init?: RequestInit) => handler.fetch(new Request(url, init))
+  await client.connect(new StreamableHTTPClientTransport(new URL('http://shop.example/mcp'), { fetch }))
+  expect(await client.callTool({ name: 'asks' })).toMatchObject(text('{"action":"accept","content":{}}'))
+  expect(asked).toEqual(['Mail [email]?'])
+  await client.close()
 })

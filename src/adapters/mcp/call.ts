@@ -134,7 +134,15 @@ function told(
     if (kind.refused) return kind.refused(content)
     throw new HookspanError('CALL_DENIED', `The call of "${name}" was refused: ${content}`)
   }
-  return outcome.result === gave && gave !== undefined ? gave : kind.result(content, outcome.result, params)
+  const { result } = outcome
+  const isOwn = gave !== undefined && (result === gave || (isUnderway(gave) && isUnderway(result)))
+  return isOwn ? result : kind.result(content, result, params)
+}
+
+/** What a server gives that has no result yet: it asks something first, or has made a task. */
+function isUnderway(value: unknown): boolean {
+  const { resultType, task } = asObject(value) ?? {}
+  return resultType === 'input_required' || asObject(task)?.taskId !== undefined
 }
 
 /** @throws ToolFailure with what the tool says. */
