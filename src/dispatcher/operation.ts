@@ -279,10 +279,13 @@ export class Operation extends CallMaker {
     core.closeAll(asked.reason)
     core.questions.withdrawAll()
     const place = { traced: core.traced, gates: core.gates, stepIndex: undefined }
+    // One that was interrupted without a word has nothing to withhold from anybody, as by `interrupt()`.
+    const says = asked.reason !== 'interrupted' || asked.content !== undefined
     // Without a gate it ends at once: an `exit` handler can end what is open.
-    const decided = core.decidesAt('beforeComplete')
-      ? await decide(core, 'beforeComplete', asked, place)
-      : undefined
+    const decided =
+      says && core.decidesAt('beforeComplete')
+        ? await decide(core, 'beforeComplete', asked, place)
+        : undefined
     const result = completed(asked, decided)
     this.#end(result.reason, result.content === undefined ? {} : { content: result.content })
     if (core.claim !== undefined) await core.claim.settled

@@ -1,5 +1,5 @@
 import { HookDispatcher, type HookEvent, type Operation } from 'hookspan'
-import { type Gate, type GatePoint, requireApproval } from 'hookspan/gates'
+import { type Decision, deny, type Gate, type GatePoint, requireApproval } from 'hookspan/gates'
 import { describe, expect, it } from 'vitest'
 import { collector, failures, hook, never, startWatched, turn } from './support.ts'
 
@@ -178,6 +178,40 @@ describe('a call on which gates decide while its run ends', () => {
 
     expect([ran, asked]).toEqual([0, 0])
     expect(types()).toEqual(['onStart', ...pair, 'onComplete'])
+  })
+})
+
+describe('the end of a run that was aborted, under a gate that takes a moment', () => {
+  async function ended(content: string | undefined, answer: Decision | undefined) {
+    const controller = new AbortController()
+    let asked = 0
+    const decide = async () => {
+      asked++
+      await turn()
+      return answer
+    }
+    const { op, events } = startWatched({
+      gates: [{ id: 'last', point: 'beforeComplete', decide }],
+      signal: controller.signal,
+    })
+    controller.abort()
+    const result = await op.complete({ reason: 'interrupted', ...(content !== undefined && { content }) })
+    expect(last(events)).toMatchObject({ hookType: 'onComplete', reason: result.reason })
+    return { asked, result }
+  }
+
+  it('is decided on where the run has said something', async () => {
+    expect(await ended('so far', undefined)).toEqual({
+      asked: 1,
+      result: { reason: 'interrupted', content: 'so far' },
+    })
+    const { result } = await ended('so far', deny('secret'))
+    expect(result).toMatchObject({ reason: 'denied', refusal: { reason: 'secret' } })
+    expect(result).not.toHaveProperty('content')
+  })
+
+  it('is that of any interrupted run where it has said nothing', async () => {
+    expect(await ended(undefined, deny('secret'))).toEqual({ asked: 0, result: { reason: 'interrupted' } })
   })
 })
 

@@ -32,11 +32,13 @@ export async function decide(
     totals: core.tree.totals,
     state: core.tree.state,
   }
+  // What a run that was aborted has said is decided on like all: its signal would cut off each gate that takes a moment.
+  const signal = point === 'beforeComplete' && core.signal?.aborted ? undefined : core.signal
   const result = await runChain(gates, ctx, payload, {
     composition: core.host.composition,
     totals: () => core.tree.totals,
     ...(point === 'afterToolCall' && { view: RESULT_VIEW }),
-    ...(core.signal && { signal: core.signal }),
+    ...(signal && { signal }),
     ask: (approval, asked, gate) => {
       const unable = incapable(core.init.adapter, 'askHuman')
       if (unable !== undefined) return Promise.resolve(unable)
