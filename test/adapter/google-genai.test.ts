@@ -299,6 +299,19 @@ describe('an observed client of @google/genai', () => {
     },
   )
 
+  it('leaves the calls to their caller where the SDK does, as those of a single question', async () => {
+    vi.spyOn(console, 'warn').mockImplementation(() => {})
+    const { ai, dispatcher, tree } = observed(SEARCH)
+    const reasons: unknown[] = []
+    const handler = ({ reason }: { readonly reason: string }) => void reasons.push(reason)
+    dispatcher.use({ name: 'told', hooks: [{ id: 'end', type: 'onComplete', handler }] })
+    const { config, ...params } = asking(search())
+    const none = { ...config, automaticFunctionCalling: { maximumRemoteCalls: 0 } }
+    await ai.models.generateContent({ ...params, config: none })
+    expect(await trees(dispatcher, tree)).toEqual(['invoke_agent shop', `  ${CHAT}`])
+    expect(reasons).toEqual(['done'])
+  })
+
   it('has the model calls of its tools below them, and a run in a tool as its sub-agent', async () => {
     const { ai, dispatcher, tree } = observed(SEARCH, DONE, SEARCH, DONE, DONE)
     const tool = search(async () => {

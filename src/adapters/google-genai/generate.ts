@@ -107,7 +107,10 @@ function endingUnread(
 
 function runsTools({ config }: Params): boolean {
   const { automaticFunctionCalling, tools } = config ?? {}
-  return asObject(automaticFunctionCalling)?.disable !== true && asList(tools).some(isCallable)
+  const { disable, maximumRemoteCalls: most } = asObject(automaticFunctionCalling) ?? {}
+  // With a number that is none of calls the SDK leaves them to its caller, too.
+  const isOff = disable === true || (typeof most === 'number' && !(Number.isInteger(most) && most > 0))
+  return !isOff && asList(tools).some(isCallable)
 }
 
 /** Whether it is a single question that somebody else has told of. */
