@@ -95,7 +95,7 @@ export function auditLog(options: AuditOptions): AuditLog {
     }
   }
   const exclusively = <T>(work: (append: AuditLog['append']) => Promise<T>): Promise<T> => {
-    const next = last.then(() => withLock(`${realPath(path)}.lock`, () => work(append)))
+    const next = last.then(() => withLock(path, () => work(append)))
     last = next.catch(() => {})
     return next
   }
@@ -238,8 +238,14 @@ function hashOf(entry: object, key: string | undefined): string {
 }
 
 /** Runs it while no other process writes. */
-async function withLock<T>(path: string, run: () => Promise<T>): Promise<T> {
-  makePrivateFile(path)
+async function withLock<T>(log: string, run: () => Promise<T>): Promise<T> {
+  try {
+    makePrivateFile(log)
+  } catch (error) {
+    throw notWritten(log, error)
+  }
+  const path = `${realPath(log)}.lock`
+  makePrivateFile(path, log)
   const until = performance.now() + LOCK_TIMEOUT_MS
   let lock = FileLock.take(path)
   let waitMs = FIRST_WAIT_MS

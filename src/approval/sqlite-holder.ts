@@ -1,5 +1,6 @@
 import { existsSync, readdirSync, unlinkSync } from 'node:fs'
 import { basename, dirname, join } from 'node:path'
+import { errorSentence } from '../internal/errors.ts'
 import { FileLock } from '../internal/file-lock.ts'
 import { makePrivateFile } from '../internal/private-file.ts'
 import { realPath } from '../internal/real-path.ts'
@@ -39,7 +40,7 @@ export class SqliteHolder {
   #lock(): { id: string; lock: FileLock } {
     for (;;) {
       const id = crypto.randomUUID()
-      makePrivateFile(this.#pathOf(id))
+      makePrivateFile(this.#pathOf(id), this.#database)
       const lock = this.#take(id)
       if (lock === 'gone' || lock === undefined) continue
       // Whoever swept at this moment took it for one of a holder that has died.
@@ -65,15 +66,20 @@ export class SqliteHolder {
     } catch (error) {
       // Removed by another at this moment.
       if (!existsSync(path)) return 'gone'
-      throw error
+      const why = `Whether who holds a run still lives is not known: "${path}" cannot be opened: ${errorSentence(error)}`
+      throw new Error(`${why} Give it the owner and the rights of the database.`, { cause: error })
     }
   }
 
   #sweep(): void {
     const start = `${basename(this.#database)}.holder-`
     for (const name of readdirSync(dirname(this.#database))) {
-      if (name.startsWith(start) && name.endsWith('.lock'))
+      if (!name.startsWith(start) || !name.endsWith('.lock')) continue
+      try {
         this.#isFree(name.slice(start.length, -'.lock'.length))
+      } catch {
+        // Of another user: no matter, as long as nobody asks for the run that it holds.
+      }
     }
   }
 
