@@ -152,6 +152,16 @@ describe('loadConfig', () => {
     ])
   })
 
+  it('takes what an entry merges, and what it says itself before that', async () => {
+    const base = '  - &base { id: a, type: toolPolicy, deny: [shell] }\n'
+    const { entries, plugin } = await load({
+      'hookspan.config.yaml': `gates:\n${base}  - <<: *base\n    id: b\n    deny: [rm]\n`,
+    })
+    expect(entries.map(({ id }) => id)).toEqual(['a', 'b'])
+    expect(await decide(plugin.gates ?? [], {}, 'rm')).toMatchObject({ code: 'tool_not_allowed' })
+    expect(await decide(plugin.gates ?? [], {}, 'shell')).toMatchObject({ code: 'tool_not_allowed' })
+  })
+
   it('makes one webhook entry a hook for each of its types', async () => {
     const text =
       'hooks:\n  - { id: ops, type: webhook, on: [onComplete, onError], fields: [operationId], url: "https://a.example/" }\n'

@@ -43,7 +43,12 @@ function assertPlain({ file, value }: ConfigSource): void {
 /** JSON is YAML, too. */
 function yamlSource(file: string, text: string): ConfigSource {
   const lines = new LineCounter()
-  const document = parseDocument(text, { lineCounter: lines, uniqueKeys: true, prettyErrors: false })
+  const document = parseDocument(text, {
+    lineCounter: lines,
+    uniqueKeys: true,
+    merge: true,
+    prettyErrors: false,
+  })
   const [problem] = [...document.errors, ...document.warnings]
   if (problem !== undefined) {
     throw configError(file, lines.linePos(problem.pos[0]).line, `${problem.message}.`)
