@@ -7,7 +7,7 @@ export function nearestName(
   let best: string | undefined
   let bestDistance = most + 1
   for (const candidate of names) {
-    const distance = editDistance(name.toLowerCase(), candidate.toLowerCase())
+    const distance = editDistance(name.toLowerCase(), candidate.toLowerCase(), bestDistance)
     if (distance < bestDistance) {
       best = candidate
       bestDistance = distance
@@ -16,8 +16,9 @@ export function nearestName(
   return best
 }
 
-/** Letters that are left out, put in, replaced, or swapped with the next one. */
-function editDistance(a: string, b: string): number {
+/** Letters that are left out, put in, replaced, or swapped with the next one; `most`, as soon as there are so many. */
+function editDistance(a: string, b: string, most: number): number {
+  if (Math.abs(a.length - b.length) >= most) return most
   let before: readonly number[] = []
   let row = Array.from({ length: b.length + 1 }, (_, index) => index)
   for (let i = 1; i <= a.length; i++) {
@@ -28,6 +29,7 @@ function editDistance(a: string, b: string): number {
       const swap = swapped ? (before[j - 2] as number) + 1 : replace
       next.push(Math.min(replace, swap, (row[j] as number) + 1, (next[j - 1] as number) + 1))
     }
+    if (Math.min(...next) >= most) return most
     before = row
     row = next
   }

@@ -53,17 +53,40 @@ export function toolsSeenIn(
   return new SeenTools(init.tools, above)
 }
 
+/** Lists of names, the last ones, of which it is remembered. */
+const MAX_LISTS = 20
+
+/** Which globs are precautions, by the names of a run: most runs have the tools of one before, and to compare them takes long. */
+const judged = new Map<string, Map<string, boolean>>()
+
+function judgedFor(names: readonly string[]): Map<string, boolean> {
+  const key = names.join('\n')
+  const found = judged.get(key) ?? new Map<string, boolean>()
+  judged.delete(key)
+  judged.set(key, found)
+  for (const oldest of judged.keys()) {
+    if (judged.size <= MAX_LISTS) break
+    judged.delete(oldest)
+  }
+  return found
+}
+
 /** A glob for all runs may be meant for tools that other agents have, unless the name of one that is here nearly fits it. */
 function isPrecaution(glob: Pattern, names: readonly string[]): boolean {
   if (typeof glob !== 'string' || !glob.includes('*')) return false
   const letters = glob.replaceAll('*', '')
   // Of fewer, too many names are a letter away.
   if (letters.length < 5) return true
+  const known = judgedFor(names)
+  const before = known.get(letters)
+  if (before !== undefined) return before
   const lengths = [letters.length - 1, letters.length, letters.length + 1]
   const parts = names.flatMap((name) =>
     lengths.flatMap((length) => [name.slice(0, length), name.slice(-length)]),
   )
-  return nearestName(letters, parts) === undefined
+  const isFar = nearestName(letters, new Set(parts)) === undefined
+  known.set(letters, isFar)
+  return isFar
 }
 
 /**
@@ -76,11 +99,10 @@ export function reportUnmatched({ host, init, info, disabled, seen }: OperationC
   for (const { what, id, patterns, inUse } of naming(init, host.plugins, disabled)) {
     const whose = inUse ? undefined : (agentName ?? '')
     const { names } = seen
-    const stray = patterns
-      .filter((pattern) => !host.fitted.has(whose, pattern, seen))
-      .filter((pattern) => !(inUse && isPrecaution(pattern, names)))
-      .map(String)
-    if (stray.length === 0 || !seen.isWhole) continue
+    const unfit = patterns.filter((pattern) => !host.fitted.has(whose, pattern, seen))
+    if (!seen.isWhole) continue
+    const stray = unfit.filter((pattern) => !(inUse && isPrecaution(pattern, names))).map(String)
+    if (stray.length === 0) continue
     const run = agentName === undefined ? 'the run' : `agent "${agentName}"`
     const hint = stray.length === 1 ? didYouMean(stray[0] as string, names) : ''
     const more = seen.hasUncalled ? ' An agent that was not called here may have it.' : ''
