@@ -2,12 +2,12 @@ import { Client } from '@modelcontextprotocol/sdk/client/index.js'
 import { InMemoryTaskStore } from '@modelcontextprotocol/sdk/experimental/tasks/stores/in-memory.js'
 import { InMemoryTransport } from '@modelcontextprotocol/sdk/inMemory.js'
 import { McpServer } from '@modelcontextprotocol/sdk/server/mcp.js'
-import { CallToolResultSchema } from '@modelcontextprotocol/sdk/types.js'
+import { CallToolResultSchema, CreateTaskResultSchema } from '@modelcontextprotocol/sdk/types.js'
 import { HookDispatcher } from 'hookspan'
 import { mutate } from 'hookspan/gates'
 import { observeMcpClient, observeMcpServer, unobserveMcpClient } from 'hookspan/mcp'
 import { mock, mockTools } from 'hookspan/mock'
-import { toolPolicy } from 'hookspan/policies'
+import { redact, toolPolicy } from 'hookspan/policies'
 import { afterEach, describe, expect, it } from 'vitest'
 import { z } from 'zod'
 import { activityTree } from '../support/activity-tree.ts'
@@ -144,6 +144,17 @@ describe('a tool of an MCP server that runs as a task', () => {
     observeMcpServer(server, { dispatcher })
     expect((await all(stream(client))).at(-1)).toMatchObject({ result: { content: [{ text: 'found a' }] } })
     expect(gave).toMatchObject([{ task: {} }])
+  })
+
+  it('is a call of the client until it is made, too, by request() and getTaskResult(), as the page says', async () => {
+    const { client, tree, dispatcher } = await observed()
+    dispatcher.use({ name: 'discreet', gates: [redact({ patterns: { word: 'found' } })] })
+    const params = { name: 'search', arguments: { q: 'a' }, task: { ttl: 1_000 } }
+    const { task } = await client.request({ method: 'tools/call', params }, CreateTaskResultSchema)
+    const result = await client.experimental.tasks.getTaskResult(task.taskId, CallToolResultSchema)
+    expect(result).toMatchObject({ content: [{ text: 'found a' }] })
+    await settled(dispatcher)
+    expect(tree.lines()).toEqual(['invoke_agent shop', '  execute_tool search'])
   })
 
   it('is asked for with the arguments that a gate made, and a mock stands in for it', async () => {
