@@ -106,6 +106,18 @@ describe('hookspan hooks', () => {
     expect(stdout).toMatch(/refund_order -> deny[\s\S]*refunds\s+require_approval/)
     expect(stdout).toMatch(/call_customer -> deny[\s\S]*office_hours: call between/)
   })
+
+  it.each([
+    ['a run that was exported', { resourceSpans: [] }, 'A run that was exported is none of them'],
+    ['a type that there is not', { hookType: 'beforeTool' }, 'got one of the type "beforeTool"'],
+    ['events at which nobody decides', { hookType: 'onError' }, 'no event at which a gate decides'],
+    ['no event at all', [], 'no event at which a gate decides'],
+  ])('refuses %s, of which it would have said nothing', (_what, event, said) => {
+    const file = `${folder()}/events.jsonl`
+    writeFileSync(file, JSON.stringify(event))
+    const { status, stderr } = hookspan('hooks', 'test', file, '--no-user')
+    expect([status, stderr]).toEqual([2, expect.stringContaining(said)])
+  })
 })
 
 describe('hookspan approvals', () => {

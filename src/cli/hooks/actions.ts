@@ -4,8 +4,9 @@ import { pathToFileURL } from 'node:url'
 import { orderGates, runChain } from '../../gates/chain.ts'
 import { decidesAt, NO_TOTALS } from '../../gates/gate.ts'
 import { GATE_POINTS, type Gate, type GatePoint } from '../../gates/index.ts'
+import { isHookType } from '../../hooks/index.ts'
 import { timeoutSignal } from '../../internal/async.ts'
-import { errorMessage, errorSentence } from '../../internal/errors.ts'
+import { describeValue, errorMessage, errorSentence } from '../../internal/errors.ts'
 import { defined, isRecord } from '../../internal/objects.ts'
 import { readRegularFile } from '../../internal/read-regular-file.ts'
 import { type GateType, type LoadedConfig, type LoadedEntry, loadConfig } from '../../policies/index.ts'
@@ -141,10 +142,11 @@ async function checkGate(gate: Gate, timeoutMs: number): Promise<Checked> {
 export async function testHooks(file: string, flags: ConfigFlags): Promise<void> {
   const { plugin } = await load(flags)
   const gates = plugin.gates ?? []
-  const text = readText(file)
-  for (const event of readEvents(text)) {
-    const question = questionOf(event)
-    if (question === undefined) continue
+  const questions = readEvents(readText(file)).flatMap(questionOf)
+  if (questions.length === 0) {
+    throw new UsageError(`${shown(file)} has no event at which a gate decides. Record \`beforeToolCall\`.`)
+  }
+  for (const question of questions) {
     const { point, payload, ...where } = question
     const decisions: object[] = []
     const result = await runChain(
@@ -214,7 +216,7 @@ function readEvents(text: string): unknown[] {
         try {
           return JSON.parse(line) as unknown
         } catch (error) {
-          throw new Error(`Line ${index + 1} is not JSON: ${errorMessage(error)}`)
+          throw new UsageError(`Line ${index + 1} is not JSON: ${errorMessage(error)}`)
         }
       })
   }
@@ -241,17 +243,28 @@ const PAYLOAD: Readonly<Record<string, (event: Record<string, unknown>) => unkno
   onComplete: ({ reason, content }) => ({ reason, content }),
 }
 
-/** Undefined for an event at which nothing is decided. */
-function questionOf(event: unknown): Question | undefined {
-  if (typeof event !== 'object' || event === null)
-    throw new Error(`Expected an event, got ${JSON.stringify(event)}.`)
-  const fields = event as Record<string, unknown>
-  if (typeof fields.point === 'string') {
-    if (GATE_POINTS.includes(fields.point as GatePoint)) return fields as unknown as Question
-    throw new Error(`Unknown gate point "${fields.point}". Known: ${GATE_POINTS.join(', ')}.`)
+/** None for an event at which nothing is decided. @throws UsageError for what is no event: it would be passed over. */
+function questionOf(event: unknown): Question[] {
+  const fields = isRecord(event) ? event : {}
+  const { point, hookType } = fields
+  if (typeof point === 'string') {
+    if (GATE_POINTS.includes(point as GatePoint)) return [fields as unknown as Question]
+    throw new UsageError(`Unknown gate point "${point}". Known: ${GATE_POINTS.join(', ')}.`)
   }
-  const payload = PAYLOAD[String(fields.hookType)]
-  if (payload === undefined) return undefined
-  const point = fields.hookType === 'onComplete' ? 'beforeComplete' : (fields.hookType as GatePoint)
-  return { ...fields, point, payload: payload(fields) }
+  if (!isHookType(hookType)) {
+    const got = typeof hookType === 'string' ? `one of the type "${hookType}"` : describeValue(event)
+    throw new UsageError(
+      `Expected events as hooks are told them, with their \`hookType\`, or questions of gates, got ${got}. ` +
+        'A run that was exported is none of them: docs/production.md has a hook that records them.',
+    )
+  }
+  const payload = PAYLOAD[hookType]
+  if (payload === undefined) return []
+  return [
+    {
+      ...fields,
+      point: hookType === 'onComplete' ? 'beforeComplete' : (hookType as GatePoint),
+      payload: payload(fields),
+    },
+  ]
 }

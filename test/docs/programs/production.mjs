@@ -5,10 +5,13 @@ import { auditLog, createApprovals, sqliteStore, verifyAudit } from 'hookspan/ap
 import { requireHuman } from 'hookspan/policies'
 
 const dispatcher = new HookDispatcher()
+snippet('import { appendFileSync }')
 snippet('const approvals')
 
 dispatcher.use({ name: 'careful', gates: [requireHuman({ match: 'delete_*' })] })
 const op = dispatcher.startOperation({ agentName: 'janitor' })
+await op.toolCall({ apiName: 'list_branches', args: {} }, () => ['main'])
+assert.equal(JSON.parse(readFileSync('events.jsonl', 'utf8')).apiName, 'list_branches')
 // Nobody waits: the run is parked, and answered whenever.
 const parked = op.toolCall({ apiName: 'delete_branch', args: { name: 'main' } }, () => assert.fail('it ran'))
 parked.catch(() => {})
