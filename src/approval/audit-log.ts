@@ -299,7 +299,9 @@ function verified(lines: Iterator<Buffer, undefined>, key: string | undefined): 
       const { hash, ...rest } = entry
       // As it was written, to the byte: what readers do not agree on, as a key that is there twice, is no part of the hash.
       const written = Buffer.from(`${canonicalJson(entry)}\n`)
-      if (hashOf(rest, key) !== hash || !written.equals(line)) return fail('the line was changed')
+      if (hashOf(rest, key) !== hash || !written.equals(line)) {
+        return fail(`the line was changed${seq > 0 ? '' : orOtherKey(key)}`)
+      }
       if (entry.prev !== prev) return fail('the line before was changed or removed, or this one was moved')
       if (entry.seq !== seq + 1) return fail(`expected entry ${seq + 1}, found ${entry.seq}`)
       seq = entry.seq
@@ -309,6 +311,13 @@ function verified(lines: Iterator<Buffer, undefined>, key: string | undefined): 
     entry = next
   }
   return { ok: true, entries: seq, lastHash: prev }
+}
+
+/** Of a log whose first line does not fit nobody can tell. */
+function orOtherKey(key: string | undefined): string {
+  return key === undefined
+    ? ', or the log has a key, which was not given'
+    : ', or the log has another key, or none'
 }
 
 /** Each with what ends it. A log of years is not held as a whole. */

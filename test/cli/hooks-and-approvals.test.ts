@@ -1,11 +1,15 @@
 import { spawn, spawnSync } from 'node:child_process'
+import { once } from 'node:events'
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { createServer, type ServerResponse } from 'node:http'
+import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { text } from 'node:stream/consumers'
 import { fileURLToPath } from 'node:url'
 import { auditLog, createApprovals, serveApprovals, sqliteStore, verifyAudit } from 'hookspan/approval'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { request } from '../approval/support.ts'
+import { freePort } from '../support/free-port.ts'
 
 const BIN = fileURLToPath(new URL('../../dist/cli/bin.js', import.meta.url))
 const EXAMPLES = fileURLToPath(new URL('../../examples/policies/', import.meta.url))
@@ -251,6 +255,32 @@ describe('hookspan approvals', () => {
     expect(await run('approvals', 'approve', 'apr_1', '--url', server.url, '--token', 'wrong')).toBe(1)
     expect(await run('approvals', 'approve', 'apr_1', '--url', server.url, '--token', token)).toBe(0)
     expect((await approvals.get('apr_1'))?.status).toBe('answered')
+  })
+
+  it('says which server cannot be reached, is none of approvals, or says nothing', async () => {
+    const servers = await Promise.all(
+      [(response: ServerResponse) => void response.writeHead(502).end('<html>'), () => {}].map(
+        async (answer) => {
+          const server = createServer((_, response) => answer(response)).listen(0, '127.0.0.1')
+          onTestFinished(() => void server.close().closeAllConnections())
+          await once(server, 'listening')
+          return `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+        },
+      ),
+    )
+    const free = `http://127.0.0.1:${await freePort()}`
+    const said = async (...args: string[]) => {
+      const child = spawn(process.execPath, ['--no-warnings', BIN, 'approvals', ...args])
+      return text(child.stderr)
+    }
+    const [gone, other, silent] = await Promise.all([
+      said('list', '--url', free),
+      said('list', '--url', servers[0] as string),
+      said('approve', 'apr_1', '--url', servers[1] as string),
+    ])
+    expect(gone).toContain(`${free} cannot be reached: connect ECONNREFUSED`)
+    expect(other).toContain('is no server of approvals: it answered 502, and no JSON')
+    expect(silent).toContain('said nothing for 20 s')
   })
 
   it('says where it looked when there is nothing', () => {

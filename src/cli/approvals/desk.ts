@@ -1,7 +1,9 @@
 import { existsSync } from 'node:fs'
 import type { ApprovalRecord } from '../../approval/index.ts'
 import type { ApprovalAnswer } from '../../gates/index.ts'
-import { defined } from '../../internal/objects.ts'
+import { errorSentence } from '../../internal/errors.ts'
+import { defined, isRecord } from '../../internal/objects.ts'
+import { shownUrl } from '../../internal/shown-url.ts'
 import { UsageError } from '../failure.ts'
 import { assertAddress, assertToken } from '../whom-to-ask.ts'
 import { openApprovals } from './open-approvals.ts'
@@ -14,6 +16,9 @@ export interface DeskPlace {
   token?: string
   audit?: string
 }
+
+/** Milliseconds that a server has: it gives its own store, and its log, some seconds. */
+const PATIENCE_MS = 20_000
 
 /** Requests that are listed at most. */
 export const MOST_LISTED = 1_000
@@ -48,7 +53,8 @@ function remoteDesk(url: string, token: string | undefined): Desk {
   assertAddress(url, '--url', '--token, or HOOKSPAN_APPROVALS_TOKEN')
   if (token !== undefined) assertToken(token, 'The token')
   const ask = async (path: string, body?: object): Promise<unknown> => {
-    const response = await fetch(new URL(`/hitl/approvals${path}`, url), {
+    const asked = new URL(`/hitl/approvals${path}`, url)
+    const response = await fetch(asked, {
       method: body === undefined ? 'GET' : 'POST',
       redirect: 'error',
       headers: {
@@ -56,9 +62,19 @@ function remoteDesk(url: string, token: string | undefined): Desk {
         'content-type': 'application/json',
       },
       body: body && JSON.stringify(body),
+      signal: AbortSignal.timeout(PATIENCE_MS),
+    }).catch((error: Error) => {
+      throw unanswered(asked, error, body !== undefined)
     })
-    const answered = (await response.json()) as { message?: string }
-    if (!response.ok) throw new Error(`${response.status}: ${answered.message ?? 'the server refused'}`)
+    const answered: unknown = await response.json().catch(() => undefined)
+    if (!isRecord(answered) && !Array.isArray(answered))
+      throw new Error(
+        `${shownUrl(asked.href)} is no server of approvals: it answered ${response.status}, and no JSON.`,
+      )
+    if (!response.ok)
+      throw new Error(
+        `${response.status}: ${(answered as { message?: string }).message ?? 'the server refused'}`,
+      )
     return answered
   }
   return {
@@ -69,4 +85,14 @@ function remoteDesk(url: string, token: string | undefined): Desk {
     get: (id) => ask(`/${encodeURIComponent(id)}`) as Promise<ApprovalRecord>,
     respond: (id, given) => ask(`/${encodeURIComponent(id)}/respond`, given) as Promise<ApprovalRecord>,
   }
+}
+
+/** `fetch failed` says neither where nor why. What was sent may have been taken by one that says nothing. */
+function unanswered({ href, origin }: URL, error: Error, isAnswer: boolean): Error {
+  if (error.name !== 'TimeoutError')
+    return new Error(`${origin} cannot be reached: ${errorSentence(error.cause ?? error)}`, { cause: error })
+  const taken = isAnswer
+    ? ' Whether the answer was taken is not known: list the requests before you give it again.'
+    : ''
+  return new Error(`${shownUrl(href)} said nothing for ${PATIENCE_MS / 1_000} s.${taken}`, { cause: error })
 }
