@@ -18,7 +18,7 @@ import {
   unobserveMcpServer,
 } from 'hookspan/mcp'
 import { human, mock, mockTools, scriptedApprovals } from 'hookspan/mock'
-import { requireHuman, toolPolicy } from 'hookspan/policies'
+import { redact, requireHuman, toolPolicy } from 'hookspan/policies'
 import { afterEach, describe, expect, it, vi } from 'vitest'
 import { z } from 'zod'
 import { activityTree } from '../support/activity-tree.ts'
@@ -332,6 +332,17 @@ describe.each(['1', '2'] as const)('version %s of the MCP SDK', (version) => {
       content: [{ type: 'text', text: JSON.stringify(page) }],
       structuredContent: page,
     })
+  })
+
+  it('asks nobody about what a tool says of its failure, as the page says', async () => {
+    const both = await pair()
+    const { dispatcher } = tracked()
+    observeMcpServer(both.server, { dispatcher })
+    dispatcher.use({ name: 'discreet', gates: [redact({ patterns: { word: 'bags' } })] })
+    expect(await call(both, 'search')).toMatchObject({
+      content: [{ text: expect.stringContaining('[word]') }],
+    })
+    expect(await call(both, 'fails')).toMatchObject({ isError: true, content: [{ text: 'no bags' }] })
   })
 
   it('takes them on the side of the server, too', async () => {
