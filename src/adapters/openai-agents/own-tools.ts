@@ -3,7 +3,7 @@ import { defined } from '../../internal/objects.ts'
 import { asName } from '../../wire/reading.ts'
 import { patches } from './patches.ts'
 import { currentFrame } from './place.ts'
-import { type AnyTool, isFunctionTool, type Runner } from './sdk.ts'
+import { type AnyTool, type Item, isFunctionTool, type Runner } from './sdk.ts'
 
 /**
  * A shell, a patch and a computer are run by the SDK itself: nothing of ours comes between, so that a run in which somebody is
@@ -15,9 +15,11 @@ export function watchOwnTools(runner: Runner): void {
   const begun = (_context: unknown, _agent: unknown, tool: AnyTool, { toolCall }: Details) => {
     const place = currentFrame()?.place
     if (place === undefined || toolCall === undefined || isFunctionTool(tool)) return
-    const { callId, action, actions = action, operation = actions } = toolCall
     const { name = tool.type } = tool
-    const init = { apiName: name, args: operation, ...defined({ toolCallId: asName(callId) }) }
+    const init = {
+      ...{ apiName: name, args: operationOf(toolCall) },
+      ...defined({ toolCallId: asName(toolCall.callId) }),
+    }
     running.set(toolCall, place.ownCall(init))
   }
   const over = (
@@ -38,6 +40,11 @@ export function watchOwnTools(runner: Runner): void {
   })
 }
 
+/** What one of them is asked to do. */
+export function operationOf({ action, actions = action, operation = actions }: Item): unknown {
+  return operation
+}
+
 interface Details {
-  readonly toolCall?: Readonly<Record<string, unknown>>
+  readonly toolCall?: Item
 }

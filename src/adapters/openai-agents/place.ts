@@ -25,7 +25,7 @@ export class Place {
   /** What the model is to be told in the place of the SDK's own word on a handoff that was not made, by call id. */
   readonly refusedHandoffs = new Map<string, string>()
   /** Calls that wait for a human because the SDK itself asks for one, with when that was, in epoch milliseconds. */
-  readonly asked: (AskedHuman & { readonly human?: SafeHuman })[] = []
+  readonly asked: (AskedHuman & { readonly human: SafeHuman })[] = []
   /** The models that the runner's provider gives are not seen. */
   providerIsLocked = false
   #step: SafeStep | undefined
@@ -111,6 +111,14 @@ export class Place {
     return asName(this.#answered?.find((item) => item.type === 'function_call' && item.name === name)?.callId)
   }
 
+  /** Tells once whom the SDK itself asks, however often it does before there is an answer. */
+  askHuman(step: SafeStep, about: Omit<AskedHuman, 'askedAt'>, askedAt?: number): void {
+    if (this.asked.some(({ toolCallId }) => toolCallId === about.toolCallId)) return
+    const pendingTools = [{ identifier: 'local', ...about }]
+    const human = step.openHumanIntervention({ pendingTools, ...defined({ askedAt }) })
+    this.asked.push({ ...about, askedAt: askedAt ?? Date.now(), human })
+  }
+
   hold(id: string | undefined, args: unknown, call: SafeToolCall<unknown, unknown>): void {
     this.#held.push({ id, args, call })
   }
@@ -146,6 +154,7 @@ export class Place {
 export interface AskedHuman {
   readonly toolCallId: string
   readonly apiName: string
+  readonly identifier?: string
   readonly args: unknown
   readonly askedAt: number
 }

@@ -3,8 +3,11 @@ import type { ToolCallInit, WaitingCall } from '../../dispatcher/index.ts'
 import { HookspanError } from '../../internal/errors.ts'
 import { defined } from '../../internal/objects.ts'
 import { asName, parseArguments } from '../../wire/reading.ts'
+import type { SafeStep } from '../safe/operation.ts'
+import { idOf, isHosted } from './own-approvals.ts'
+import { operationOf } from './own-tools.ts'
 import type { ParkedRun } from './parked.ts'
-import type { Place } from './place.ts'
+import type { AskedHuman, Place } from './place.ts'
 import { argumentsOf, registrationsOf } from './registrations.ts'
 import type { Interruption, RunState } from './sdk.ts'
 import { homeOf, initOf } from './tools.ts'
@@ -32,37 +35,41 @@ export async function takeUp(place: Place, state: RunState, { operation, asked }
     if (call.request !== undefined) await takeUpGated(place, state, call, found, answer)
     else if (answer !== undefined) {
       const told = asked.find((one) => one.toolCallId === toolCallId)
-      if (told !== undefined) {
-        const { args, askedAt } = told
-        const pendingTools = [{ identifier: call.identifier ?? 'local', apiName, args, toolCallId }]
-        const human = step.openHumanIntervention({ pendingTools, askedAt })
-        human.answered({ action: answer ? 'approve' : 'rejectAndContinue' })
-      }
+      if (told !== undefined) tellAnswer(step, { identifier: call.identifier ?? 'local', ...told }, answer)
       if (answer) place.approved.add(toolCallId)
       else await refuse(place, state, call, found)
     }
   }
-  // Who is still waited for.
   for (const one of asked) {
-    const open = waiting.find(({ toolCallId }) => toolCallId === one.toolCallId)
-    const found = state.getInterruptions().find((item) => idOf(item) === one.toolCallId)
-    if (open === undefined || found === undefined) continue
-    if (answerTo(state, found, one.toolCallId, one.apiName) === undefined) place.asked.push(one)
+    const { askedAt, ...call } = one
+    const { toolCallId, apiName } = call
+    const found = state.getInterruptions().find((item) => idOf(item) === toolCallId)
+    if (found === undefined) continue
+    const answer = answerTo(state, found, toolCallId, apiName)
+    // Who is still waited for.
+    if (answer === undefined) place.askHuman(step, call, askedAt)
+    else if (isHosted(found)) {
+      tellAnswer(step, one, answer)
+      const init = { ...call, source: 'provider', refused: REJECTED } as const
+      // Where it is let, the provider tells of it with its reply.
+      if (!answer) await step.openToolCall<unknown, unknown>(init).outcome
+    }
   }
 }
 
-/** What a human has told the SDK, which keeps it under a key of its own: a tool in a namespace is named otherwise. */
-function answerTo(
-  state: RunState,
-  { functionToolStateKey, name }: Interruption,
-  callId: string,
-  apiName: string,
-): boolean | undefined {
-  return state._context.isToolApproved({ toolName: functionToolStateKey ?? name ?? apiName, callId })
+function tellAnswer(step: SafeStep, { askedAt, ...told }: AskedHuman, answer: boolean): void {
+  const pendingTools = [{ identifier: 'local', ...told }]
+  const human = step.openHumanIntervention({ pendingTools, askedAt })
+  human.answered({ action: answer ? 'approve' : 'rejectAndContinue' })
 }
 
-function idOf({ rawItem }: Interruption): unknown {
-  return rawItem.callId ?? rawItem.id
+/** What a human has told the SDK, which keeps it under a key of its own: a tool in a namespace is named otherwise. */
+function answerTo(state: RunState, item: Interruption, callId: string, apiName: string): boolean | undefined {
+  const { functionToolStateKey, name, rawItem } = item
+  if (isHosted(item)) return state._context._getHostedMcpApprovalStatus?.(item)
+  const functionTool = rawItem.type === 'function_call'
+  const toolName = functionToolStateKey ?? name ?? apiName
+  return state._context.isToolApproved({ toolName, callId, functionTool })
 }
 
 async function open(
@@ -73,11 +80,14 @@ async function open(
   refused?: ToolCallInit['refused'],
 ) {
   const step = await place.step()
-  const known = state._lastProcessedResponse?.functions?.find(({ tool }) => tool.name === apiName)
+  const isFunction = rawItem.type === 'function_call'
+  const functions = isFunction ? state._lastProcessedResponse?.functions : undefined
+  const known = functions?.find(({ tool }) => tool.name === apiName)
   const agent = state._currentAgent ?? {}
   const { arguments: said } = rawItem
   const text = typeof said === 'string' ? said : ''
-  const args = known ? argumentsOf(known.tool, text, registrationsOf(agent)) : parseArguments(said)
+  const unknown = isFunction ? parseArguments(said) : operationOf(rawItem)
+  const args = known ? argumentsOf(known.tool, text, registrationsOf(agent)) : unknown
   const told = known && initOf(known.tool, homeOf(agent, known.tool), args, toolCallId)
   const init = { toolCallId, apiName, args, ...told, ...defined({ refused }) }
   return { args, call: step.openToolCall<unknown, unknown>(init) }

@@ -15,6 +15,7 @@ import { isStepLimit } from '../sdk-run/loop-limits.ts'
 import { warnOfFailure } from '../warn-once.ts'
 import { ADAPTER } from './capabilities.ts'
 import { nameOf, observeModel, observeProvider } from './model.ts'
+import { tellAsked } from './own-approvals.ts'
 import { type ParkedRun, putParked, takeParked } from './parked.ts'
 import { callsHere, currentFrame, Place, runIn, type ToolFrame } from './place.ts'
 import { takeUp } from './resume.ts'
@@ -210,7 +211,8 @@ class ObservedRun {
     const { state } = result
     if (op.ended) return
     if ((state?.getInterruptions().length ?? 0) > 0) {
-      for (const { human } of place.asked) human?.park()
+      await tellAsked(place, state)
+      for (const { human } of place.asked) human.park()
       await place.endStep()
       this.#park(place, state)
       this.#settle({ operationId: op.operationId, status: 'waiting_for_human' })

@@ -92,6 +92,7 @@ export interface Agent {
 export interface Interruption {
   readonly name?: string
   readonly functionToolStateKey?: string
+  readonly agent?: Agent
   readonly rawItem: Item
 }
 
@@ -104,7 +105,8 @@ export interface RunState {
     readonly functions?: readonly { readonly tool: FunctionTool }[]
   }
   readonly _context: {
-    isToolApproved(call: { toolName: string; callId: string }): boolean | undefined
+    isToolApproved(call: { toolName: string; callId: string; functionTool?: boolean }): boolean | undefined
+    _getHostedMcpApprovalStatus?(interruption: Interruption): boolean | undefined
   }
   /** What searches of the user's own have found. */
   readonly _toolSearchRuntimeToolsByAgent?: ReadonlyMap<Agent, unknown>

@@ -130,9 +130,7 @@ async function decidedFirst(
     return false
   }
   if (!asksFirst || decided.request !== undefined) return true
-  const asked = { toolCallId: id ?? '', apiName: tool.name, args }
-  const human = step.openHumanIntervention({ pendingTools: [{ identifier: home.identifier, ...asked }] })
-  place.asked.push({ ...asked, askedAt: Date.now(), human })
+  place.askHuman(step, { identifier: home.identifier, toolCallId: id ?? '', apiName: tool.name, args })
   return true
 }
 

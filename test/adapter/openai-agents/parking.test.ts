@@ -152,6 +152,24 @@ describe('a call that its own tool wants a human for', () => {
   })
 })
 
+describe('a call that its own tool wants a human for, where nobody has answered yet', () => {
+  it('waits on, and is asked about once', async () => {
+    const { runner, bodies, events } = processOf(undefined, false)
+    const tools = [looking(bodies, { needsApproval: true })]
+    const agent = agentOf({ model: scripted(LOOK, 'done'), tools })
+    let state = (await runner.run(agent, 'hi')).state as RunState<unknown, typeof agent>
+    for (const _time of [1, 2]) {
+      const saved = await RunState.fromString(agent, state.toString())
+      state = (await runner.run(agent, saved)).state
+    }
+    for (const item of state.getInterruptions()) state.approve(item)
+
+    expect((await runner.run(agent, state)).finalOutput).toBe('done')
+    for (const type of ['beforeHumanIntervention', 'afterHumanIntervention', 'afterToolCall'] as const)
+      expect(findAll(events, type), type).toHaveLength(1)
+  })
+})
+
 describe('a call that a condition of its own tool wants a human for', () => {
   it.each(['in this process', 'elsewhere'])('is asked about once, and told once, %s', async (where) => {
     const { runner, bodies, events } = processOf(undefined, false)
