@@ -14,6 +14,7 @@ import { nameOf, observeModel, observeProvider } from './model.ts'
 import { watchOwnTools } from './own-tools.ts'
 import { patches } from './patches.ts'
 import { currentFrame, type Frame } from './place.ts'
+import { refusals } from './refusals.ts'
 import { learnServers, registrationsOf } from './registrations.ts'
 import { type Asked, observedRun } from './run.ts'
 import {
@@ -181,6 +182,7 @@ function observeAgentPrototype(prototype: Agent): void {
       const frame = currentFrame()
       if (frame === undefined) return tools
       reach(frame, this, tools)
+      frame.place.refusals = refusals(this, args[0], tools)
       const { model } = this
       if (isModel(model) ? !observeModel(model) : frame.place.providerIsLocked) {
         frame.place.unseenModel(isModel(model) ? nameOf(model) : String(model || 'of the provider'))

@@ -20,7 +20,8 @@ export async function tellAsked(place: Place, state: RunState): Promise<void> {
   }
 }
 
-function askedAbout(item: Interruption): Omit<AskedHuman, 'askedAt'> {
+/** What it is about: a call that is none of a function. */
+export function askedAbout(item: Interruption): Omit<AskedHuman, 'askedAt'> {
   const toolCallId = idOf(item) ?? ''
   const { name, rawItem } = item
   if (!isHosted(item)) return { toolCallId, apiName: name ?? '', args: operationOf(rawItem) }

@@ -30,7 +30,10 @@ export class Place {
   providerIsLocked = false
   #step: SafeStep | undefined
   #answered: readonly Item[] | undefined
+  #refusals: Refusals = () => undefined
   #held: HeldToolCall[] = []
+  /** Which of the model's calls the SDK has refused by itself, of the agent that has its turn. */
+  refusals: Refusals = () => undefined
   /** Until it is told what came of the calls that the SDK made by itself. */
   #told: Promise<unknown> | undefined
   /** Names of what the model may call. */
@@ -67,6 +70,7 @@ export class Place {
 
   /** Tells of a call that the SDK makes by itself in the turn. @returns tells what came of it. */
   ownCall(init: ToolCallInit<unknown>): (result: unknown) => void {
+    this.made.add(init.toolCallId)
     const call = this.#step?.openToolCall<unknown, unknown>(init)
     // The first one of a run that goes on, which a human has let. A run that has ended begins no turn.
     const made = call ?? this.#open().then((step) => step.openToolCall<unknown, unknown>(init))
@@ -84,6 +88,8 @@ export class Place {
   /** The model has answered: whatever it is asked next is of another turn. */
   answered(output: readonly Item[]): void {
     this.#answered = output
+    // Before the turn is over, the next one's agent has been asked for its tools.
+    this.#refusals = this.refusals
   }
 
   /** @throws HookspanError `NOT_CAPABLE` where gates decide on model calls. */
@@ -141,6 +147,11 @@ export class Place {
     await this.#tellUnknown(({ name }) =>
       ended.startsWith(`Tool ${String(name)} not found`) ? failed?.error : undefined,
     )
+    for (const item of this.#answered ?? []) {
+      const init = this.#refusals(item)
+      if (init !== undefined && !this.made.has(init.toolCallId))
+        await step?.openToolCall<unknown, unknown>(init).outcome
+    }
     this.made.clear()
     this.#step = undefined
     this.#answered = undefined
@@ -150,6 +161,8 @@ export class Place {
     await step?.end()
   }
 }
+
+export type Refusals = (rawItem: Item) => ToolCallInit<unknown> | undefined
 
 export interface AskedHuman {
   readonly toolCallId: string

@@ -2,15 +2,12 @@ import { CallRefused } from '../../dispatcher/calls/suspended.ts'
 import type { ToolCallInit, WaitingCall } from '../../dispatcher/index.ts'
 import { HookspanError } from '../../internal/errors.ts'
 import { defined } from '../../internal/objects.ts'
-import { asName, parseArguments } from '../../wire/reading.ts'
 import type { SafeStep } from '../safe/operation.ts'
 import { idOf, isHosted } from './own-approvals.ts'
-import { operationOf } from './own-tools.ts'
 import type { ParkedRun } from './parked.ts'
 import type { AskedHuman, Place } from './place.ts'
-import { argumentsOf, registrationsOf } from './registrations.ts'
+import { answerTo, callOf } from './refusals.ts'
 import type { Interruption, RunState } from './sdk.ts'
-import { homeOf, initOf } from './tools.ts'
 
 /**
  * Takes up the calls that waited, before the SDK goes on: those of our gates are asked about now, and the SDK is told to
@@ -25,13 +22,13 @@ export async function takeUp(place: Place, state: RunState, { operation, asked }
   const said = state._modelResponses.at(-1)?.output ?? []
   place.answered(said)
   // What was told of them before they waited, and is told of them now, is all of them.
-  for (const { callId } of said) place.made.add(asName(callId))
+  for (const rawItem of said) place.made.add(idOf({ rawItem }))
   const waiting = (operation.waiting ?? []).filter(({ kind }) => kind === undefined)
   for (const call of waiting) {
     const found = state.getInterruptions().find((item) => idOf(item) === call.toolCallId)
     if (found === undefined) continue
     const { toolCallId, apiName } = call
-    const answer = answerTo(state, found, toolCallId, apiName)
+    const answer = answerTo(state._context, found, toolCallId, apiName)
     if (call.request !== undefined) await takeUpGated(place, state, call, found, answer)
     else if (answer !== undefined) {
       const told = asked.find((one) => one.toolCallId === toolCallId)
@@ -45,7 +42,7 @@ export async function takeUp(place: Place, state: RunState, { operation, asked }
     const { toolCallId, apiName } = call
     const found = state.getInterruptions().find((item) => idOf(item) === toolCallId)
     if (found === undefined) continue
-    const answer = answerTo(state, found, toolCallId, apiName)
+    const answer = answerTo(state._context, found, toolCallId, apiName)
     // Who is still waited for.
     if (answer === undefined) place.askHuman(step, call, askedAt)
     else if (isHosted(found)) {
@@ -63,34 +60,18 @@ function tellAnswer(step: SafeStep, { askedAt, ...told }: AskedHuman, answer: bo
   human.answered({ action: answer ? 'approve' : 'rejectAndContinue' })
 }
 
-/** What a human has told the SDK, which keeps it under a key of its own: a tool in a namespace is named otherwise. */
-function answerTo(state: RunState, item: Interruption, callId: string, apiName: string): boolean | undefined {
-  const { functionToolStateKey, name, rawItem } = item
-  if (isHosted(item)) return state._context._getHostedMcpApprovalStatus?.(item)
-  const functionTool = rawItem.type === 'function_call'
-  const toolName = functionToolStateKey ?? name ?? apiName
-  return state._context.isToolApproved({ toolName, callId, functionTool })
-}
-
 async function open(
   place: Place,
   state: RunState,
-  { toolCallId, apiName }: WaitingCall,
-  { rawItem }: Interruption,
+  { apiName }: WaitingCall,
+  found: Interruption,
   refused?: ToolCallInit['refused'],
 ) {
   const step = await place.step()
-  const isFunction = rawItem.type === 'function_call'
-  const functions = isFunction ? state._lastProcessedResponse?.functions : undefined
-  const known = functions?.find(({ tool }) => tool.name === apiName)
-  const agent = state._currentAgent ?? {}
-  const { arguments: said } = rawItem
-  const text = typeof said === 'string' ? said : ''
-  const unknown = isFunction ? parseArguments(said) : operationOf(rawItem)
-  const args = known ? argumentsOf(known.tool, text, registrationsOf(agent)) : unknown
-  const told = known && initOf(known.tool, homeOf(agent, known.tool), args, toolCallId)
-  const init = { toolCallId, apiName, args, ...told, ...defined({ refused }) }
-  return { args, call: step.openToolCall<unknown, unknown>(init) }
+  const functions = state._lastProcessedResponse?.functions?.map(({ tool }) => tool) ?? []
+  const init = callOf(state._currentAgent ?? {}, functions, found, apiName)
+  const call = step.openToolCall<unknown, unknown>({ ...init, ...defined({ refused }) })
+  return { args: init.args, call }
 }
 
 async function takeUpGated(

@@ -96,6 +96,11 @@ export interface Interruption {
   readonly rawItem: Item
 }
 
+export interface RunContext {
+  isToolApproved(call: { toolName: string; callId: string; functionTool?: boolean }): boolean | undefined
+  _getHostedMcpApprovalStatus?(interruption: Interruption): boolean | undefined
+}
+
 export interface RunState {
   readonly _modelResponses: readonly ModelResponse[]
   readonly _originalInput?: unknown
@@ -104,10 +109,7 @@ export interface RunState {
   readonly _lastProcessedResponse?: {
     readonly functions?: readonly { readonly tool: FunctionTool }[]
   }
-  readonly _context: {
-    isToolApproved(call: { toolName: string; callId: string; functionTool?: boolean }): boolean | undefined
-    _getHostedMcpApprovalStatus?(interruption: Interruption): boolean | undefined
-  }
+  readonly _context: RunContext
   /** What searches of the user's own have found. */
   readonly _toolSearchRuntimeToolsByAgent?: ReadonlyMap<Agent, unknown>
   getToolSearchRuntimeTools?(agent: Agent): AnyTool[]

@@ -81,6 +81,17 @@ const calls = {
   },
 }
 
+const request = {
+  type: 'mcp_approval_request',
+  ...{ id: 'mcpr_1', name: 'wipe', arguments: '{"path":"a"}', server_label: 'disk' },
+}
+const asks = {
+  type: 'hosted_tool_call',
+  ...{ id: 'mcpr_1', name: 'mcp_approval_request', status: 'completed', providerData: request },
+}
+const called = (name: string, args: object, callId: string) =>
+  functionCall(name, args as never, { callId }) as unknown as Item
+
 /** Runs it, each answer in a process of its own, with what came of it and what was told. */
 async function played(scene: Scene, answers: Answer[], { bare = false, stream = false } = {}) {
   const ran: unknown[] = []
@@ -157,14 +168,6 @@ describe.each(Object.entries(calls))("a call of the SDK's own %s that it wants a
 })
 
 describe('a call of a hosted MCP server that the SDK wants a human for', () => {
-  const request = {
-    type: 'mcp_approval_request',
-    ...{ id: 'mcpr_1', name: 'wipe', arguments: '{"path":"a"}', server_label: 'disk' },
-  }
-  const asks = {
-    type: 'hosted_tool_call',
-    ...{ id: 'mcpr_1', name: 'mcp_approval_request', status: 'completed', providerData: request },
-  }
   const made = {
     type: 'hosted_tool_call',
     ...{ id: 'mcp_1', name: 'mcp_call', status: 'completed', output: 'wiped' },
@@ -228,10 +231,76 @@ describe('a call of a hosted MCP server that the SDK wants a human for', () => {
   })
 })
 
-describe('calls of which several wait', () => {
-  const called = (name: string, args: object, callId: string) =>
-    functionCall(name, args as never, { callId }) as unknown as Item
+describe('a call that the SDK is told to reject without a stop', () => {
+  const onApproval = async () => ({ approve: false, reason: 'no' })
+  const server = { serverLabel: 'disk', serverUrl: 'https://x.test', requireApproval: 'always', onApproval }
 
+  it.each<[string, Scene, object]>([
+    [
+      'a shell by its `onApproval`',
+      { tools: (ran) => [shell(ran, { onApproval })], turns: [[shellCall()], [done]] },
+      { apiName: 'shell', toolCallId: 's', source: 'local' },
+    ],
+    [
+      'a patch by its `onApproval`',
+      { tools: (ran) => [patch(ran, { onApproval })], turns: [[calls.patch.call], [done]] },
+      { apiName: 'apply_patch', toolCallId: 'p', source: 'local' },
+    ],
+    [
+      'a hosted server by its `onApproval`',
+      { tools: () => [hostedMcpTool(server as never)], turns: [[asks], [done]] },
+      { apiName: 'wipe', toolCallId: 'mcpr_1', source: 'provider', identifier: 'disk' },
+    ],
+  ])('is told once, and as rejected: %s', async (_what, scene, call) => {
+    const bare = await played(scene, [], { bare: true })
+    const seen = await played(scene, [])
+    expect(seen).toMatchObject({ ...bare, told: seen.told, ran: [], finalOutput: 'done' })
+    expect(findAll(seen.told, 'afterToolCall')).toMatchObject([
+      { ...call, outcome: 'rejected', stepIndex: 0 },
+    ])
+    expect(findAll(seen.told, 'beforeHumanIntervention')).toEqual([])
+  })
+
+  it('is told where its agent hands over in the same turn', async () => {
+    const second = new Agent({ name: 'second', model: new ScriptedModel([[done]] as never) })
+    const model = new ScriptedModel([[shellCall(), called('transfer_to_second', {}, 'h')]] as never)
+    const ran: unknown[] = []
+    const first = new Agent({ name: 'first', model, tools: [shell(ran, { onApproval })], handoffs: [second] })
+    const dispatcher = new HookDispatcher()
+    const events = eventsOf(dispatcher)
+    await observed(bareRunner(), { dispatcher }).run(first, 'hi')
+    expect(ran).toEqual([])
+    expect(findAll(events, 'afterToolCall')).toMatchObject([
+      { apiName: 'transfer_to_second', outcome: 'completed' },
+      { apiName: 'shell', outcome: 'rejected', stepIndex: 0 },
+    ])
+  })
+
+  it('is told of each call after one that was rejected for good', async () => {
+    const ran: string[] = []
+    const tools = [looking(ran, { needsApproval: true }), shell(ran)]
+    const turns = [1, 2].map((n) => [called('look', { q: 'a' }, `f${n}`), shellCall(`s${n}`)])
+    const agent = agentOf({ model: new ScriptedModel([...turns, [done]] as never), tools })
+    const dispatcher = new HookDispatcher()
+    const events = eventsOf(dispatcher)
+    const runner = observed(bareRunner(), { dispatcher })
+    const { state } = await runner.run(agent, 'hi')
+    for (const item of state.getInterruptions()) state.reject(item, { alwaysReject: true })
+    expect((await runner.run(agent, state)).finalOutput).toBe('done')
+    expect(ran).toEqual([])
+    const ended = findAll(events, 'afterToolCall').map((event) => [
+      ...[event.stepIndex, event.toolCallId, event.apiName, event.outcome],
+    ])
+    expect(ended).toEqual([
+      [0, 'f1', 'look', 'rejected'],
+      [0, 's1', 'shell', 'rejected'],
+      [1, 'f2', 'look', 'rejected'],
+      [1, 's2', 'shell', 'rejected'],
+    ])
+  })
+})
+
+describe('calls of which several wait', () => {
   it.each(['approve', 'reject'] as const)(
     'are each told once, beside that of a function (%s)',
     async (answer) => {
