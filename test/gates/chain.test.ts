@@ -235,14 +235,17 @@ describe('failing', () => {
   })
 })
 
-it('a gate that rejects after its run was aborted denies, and leaves no rejection behind', async () => {
+it('a gate that rejects after its run was aborted meanwhile denies, and leaves no rejection behind', async () => {
   const unhandled: unknown[] = []
   const note = (error: unknown) => void unhandled.push(error)
   process.on('unhandledRejection', note)
   const { promise, reject } = Promise.withResolvers<undefined>()
-  const { op } = start([gate('beforeComplete', () => promise)], { init: { signal: AbortSignal.abort() } })
+  const controller = new AbortController()
+  const { op } = start([gate('beforeComplete', () => promise)], { init: { signal: controller.signal } })
 
-  expect(await op.complete()).toMatchObject({ refusal: { code: 'gate_error' } })
+  const completed = op.complete()
+  controller.abort()
+  expect(await completed).toMatchObject({ refusal: { code: 'gate_error' } })
   reject(new Error('late'))
   await new Promise((resolve) => setImmediate(resolve))
 
