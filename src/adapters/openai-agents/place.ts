@@ -29,6 +29,7 @@ export class Place {
   /** The models that the runner's provider gives are not seen. */
   providerIsLocked = false
   #step: SafeStep | undefined
+  #opening: Promise<SafeStep> | undefined
   #answered: readonly Item[] | undefined
   #refusals: Refusals = () => undefined
   #held: HeldToolCall[] = []
@@ -80,8 +81,14 @@ export class Place {
     }
   }
 
+  /** Calls that waited before anybody observed are made at once, and are of one turn. */
   async #open(): Promise<SafeStep> {
-    this.#step ??= await this.op.openStep()
+    this.#opening ??= this.op.openStep()
+    try {
+      this.#step = await this.#opening
+    } finally {
+      this.#opening = undefined
+    }
     return this.#step
   }
 

@@ -16,13 +16,14 @@ import type { Interruption, RunState } from './sdk.ts'
  *
  * @throws HookspanError `INVALID_STATE` where the SDK was told to run a call that our approver has not answered.
  */
-export async function takeUp(place: Place, state: RunState, { operation, asked }: ParkedRun): Promise<void> {
-  if (operation.openStep === undefined) return
-  const step = await place.step()
+export async function takeUp(place: Place, state: RunState, parked: ParkedRun | undefined): Promise<void> {
   const said = state._modelResponses.at(-1)?.output ?? []
   place.answered(said)
   // What was told of them before they waited, and is told of them now, is all of them.
   for (const rawItem of said) place.made.add(idOf({ rawItem }))
+  if (parked?.operation.openStep === undefined) return
+  const { operation, asked } = parked
+  const step = await place.step()
   const waiting = (operation.waiting ?? []).filter(({ kind }) => kind === undefined)
   for (const call of waiting) {
     const found = state.getInterruptions().find((item) => idOf(item) === call.toolCallId)

@@ -146,7 +146,7 @@ class ObservedRun {
     const { op } = place
     this.#notice(place)
     const admitted = await op.admit()
-    if (isRunState(input) && parked !== undefined) {
+    if (isRunState(input)) {
       await takeUp(place, input, parked).catch((error: unknown) => {
         // The calls that wait go on to wait, in the state as it was.
         this.#park(place, input)

@@ -190,6 +190,26 @@ describe('a call that a condition of its own tool wants a human for', () => {
   })
 })
 
+describe('calls that waited before anybody observed', () => {
+  it('are of one step once the run goes on, and the next model call is of another', async () => {
+    const bodies: string[] = []
+    const calls = ['a', 'b'].map((q): [string, object] => ['look', { q }])
+    const agent = agentOf({
+      model: scripted(calls, 'done'),
+      tools: [looking(bodies, { needsApproval: true })],
+    })
+    const { state } = await bareRunner().run(agent, 'hi')
+    for (const item of state.getInterruptions()) state.approve(item)
+    const { runner, events } = processOf(undefined, false)
+
+    expect((await runner.run(agent, state)).finalOutput).toBe('done')
+
+    expect(bodies).toEqual(['a', 'b'])
+    expect(findAll(events, 'afterToolCall').map(({ stepIndex }) => stepIndex)).toEqual([0, 0])
+    expect(findAll(events, 'beforeLlmCall')).toMatchObject([{ stepIndex: 1 }])
+  })
+})
+
 describe('a call of a tool in a namespace', () => {
   async function parked(gated: boolean) {
     const { runner, bodies, events } = processOf('park', gated)
