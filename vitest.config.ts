@@ -35,8 +35,12 @@ const OLDEST = 'test/sdks/oldest/*.test.ts'
 /** A fault at each moment of each SDK: a third of what the SDKs take. */
 const SDK_FAULTS = 'test/sdks/*-faults.test.ts'
 
-/** Ask what is global in the process: others must not have set it before. */
-const SDKS_ALONE = ['test/sdks/google-adk-spans.test.ts', 'test/sdks/tool-body.test.ts']
+/** Ask what is global in the process: others must not have set it before, nor observe an agent that its SDK keeps. */
+const SDKS_ALONE = [
+  'test/sdks/google-adk-spans.test.ts',
+  'test/sdks/mastra-unobserved.test.ts',
+  'test/sdks/tool-body.test.ts',
+]
 
 /** Examples on SDKs that only test/sdks has. */
 const SDK_EXAMPLES = 'examples/{claude-agent,mastra,strands,google-adk,copilot}/**/*.test.ts'

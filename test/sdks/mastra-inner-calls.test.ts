@@ -130,13 +130,3 @@ describe.each(Object.entries(WAYS))('a tool that another one runs %s', (way, run
     expect(await asked(run, dispatcher)).toEqual({ ran: ['a bit'], told: 'cleaned' })
   })
 })
-
-it('a tool is as it was once no agent is observed', async () => {
-  const { agent, wipe } = agentThat((tool) => tool.execute(input))
-  const { execute } = wipe
-  observeMastra(agent, { dispatcher: new HookDispatcher() })
-  await agent.generate('Clean up.')
-  expect(wipe.execute).not.toBe(execute)
-  unobserveMastra(agent)
-  await expect.poll(() => wipe.execute, { timeout: 20_000 }).toBe(execute)
-})
