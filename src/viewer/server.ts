@@ -254,6 +254,8 @@ async function serve(
     void handleRequest(request, response, context)
   })
   server.requestTimeout = 60_000
+  // Exporters send every five seconds, which is when Node would close their connection, and reset what is sent at that moment.
+  server.keepAliveTimeout = 65_000
   await listens(server)
   const address = server.address() as AddressInfo
   const name = address.family === 'IPv6' ? `[${address.address}]` : address.address

@@ -20,6 +20,11 @@ interface RunReply {
   columns: { keys: string[]; rows: unknown[][] }
 }
 
+it('keeps the connection of an exporter for longer than it waits between two batches', async () => {
+  const { headers } = await post(viewer, otlp([]))
+  expect(headers.get('keep-alive')).toBe('timeout=65')
+})
+
 describe.each([
   ['protobuf', ProtobufExporter],
   ['JSON', JsonExporter],
