@@ -1,4 +1,5 @@
 import { existsSync } from 'node:fs'
+// By another name: people put a line that declares `createRequire` before what esbuild makes.
 import { createRequire as requireFrom } from 'node:module'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
