@@ -111,7 +111,7 @@ export function startTracing(options: StartTracingOptions = {}): Tracing {
     flushIdle: async () => {
       await Promise.all([sending.flushAll(IDLE_FLUSH_MS), sdk.forceFlush()])
     },
-    lastChance: () => sending.endAtExit(),
+    lastChance: ({ inHurry }) => sending.endAtExit(inHurry),
   })
   if (options.flushOnExit !== false) exitGuard.install()
   let ending: Promise<void> | undefined

@@ -4,6 +4,7 @@ import { mkdtempSync, readdirSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
@@ -362,6 +363,37 @@ describe('a process that ends', () => {
       expect(collector.names()).toContain('execute_tool endless')
     },
   )
+
+  it.each(['-', 'a spool'])(
+    'ends at once at a second Ctrl-C while its collector hangs, with %s',
+    async (spool) => {
+      collector.answerWith('hang')
+      const process = await startChild(collector.url, spool === '-' ? spool : folder)
+      process.kill('SIGINT')
+      await collector.until(() => collector.unanswered() > 0)
+      await sleep(600)
+      const asked = performance.now()
+      process.kill('SIGINT')
+      const [code, by] = await once(process, 'close')
+      expect([code, by]).toEqual([null, 'SIGINT'])
+      expect(performance.now() - asked).toBeLessThan(1_000)
+      if (spool === '-') return expect(stderr).toContain('5 spans were not delivered before the end and are lost')
+      collector.answerWith(200)
+      await startChild(collector.url, folder, 'end')
+      await collector.until(() => collector.names().includes('execute_tool endless'))
+    },
+  )
+
+  it('delivers its spans at one Ctrl-C that it is told twice of, as below npm', async () => {
+    const process = await startChild(collector.url, '-')
+    collector.answerWith('hang')
+    process.kill('SIGINT')
+    await collector.until(() => collector.unanswered() > 0)
+    process.kill('SIGINT')
+    collector.answerWith(200)
+    await once(process, 'exit')
+    expect(collector.names()).toContain('execute_tool endless')
+  })
 
   it.runIf(mayUnsharePids)(
     'goes on as process 1 of a container, which no signal ends that it does not hear',

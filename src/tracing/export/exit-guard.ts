@@ -7,14 +7,16 @@ interface Interruptible {
 }
 
 const DEADLINE_MS = 3_000
+/** Milliseconds within which a signal that comes again is the same: npm hands on what the terminal told all that it runs. */
+const SAME_SIGNAL_MS = 500
 
 export interface Ends {
   /** At a signal. */
   flush(): Promise<void>
   /** When the process has nothing left to do. */
   flushIdle(): Promise<void>
-  /** Runs while the process exits, so nothing that it leaves to be done later is done. */
-  lastChance(): void
+  /** Runs while the process exits, so nothing that it leaves to be done later is done. Who is in a hurry waits for nobody. */
+  lastChance(options: { inHurry: boolean }): void
 }
 
 /**
@@ -28,6 +30,8 @@ export class ExitGuard {
   readonly #seen = new WeakSet<Interruptible>()
   readonly #gone = new FinalizationRegistry<WeakRef<Interruptible>>((ref) => this.#watched.delete(ref))
   #flushing = false
+  /** When the signal came that ends the process. */
+  #endingSince: number | undefined
   #stopHearing: (() => void) | undefined
 
   constructor(ends: Ends) {
@@ -65,30 +69,41 @@ export class ExitGuard {
     void flushWithin(this.#ends.flushIdle())
   }
 
-  readonly #onExit = (): void => {
+  readonly #onExit = (): void => this.#atExit(false)
+
+  #atExit(inHurry: boolean): void {
     try {
       this.#interruptAll()
-      this.#ends.lastChance()
+      this.#ends.lastChance({ inHurry })
     } catch {
       // Losing spans must not become the reason for which a process fails.
     }
   }
 
   /** A process that a signal ends hears of no exit. */
-  #end(signal: NodeJS.Signals): void {
-    this.#onExit()
-    // With no other handler the signal would have ended the process: let it.
+  #end(signal: NodeJS.Signals, inHurry: boolean): void {
+    // With no other handler the signal would have ended the process: let it, also one that comes while the last is sent.
     this.remove()
+    this.#atExit(inHurry)
     endBy(signal)
   }
 
   readonly #onSignal = (signal: NodeJS.Signals): void => {
+    const now = performance.now()
+    if (this.#endingSince !== undefined) {
+      // Who asks again does not want to wait for a collector.
+      if (now - this.#endingSince > SAME_SIGNAL_MS) this.#end(signal, true)
+      return
+    }
     // Asked now: who hears this signal may be gone after the flush, in the middle of the shutdown it began.
     const heardByOthers = isHeardByOthers(signal)
     // Theirs to end, and who knows when: runs go on until then, and what they make is delivered at the exit.
-    if (!heardByOthers) this.#interruptAll()
+    if (!heardByOthers) {
+      this.#endingSince = now
+      this.#interruptAll()
+    }
     void flushWithin(this.#ends.flush()).then(() => {
-      if (!heardByOthers) this.#end(signal)
+      if (!heardByOthers) this.#end(signal, false)
     })
   }
 }

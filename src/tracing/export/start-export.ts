@@ -76,8 +76,8 @@ export interface SpanExport {
   /** The same, and for so many milliseconds what dead processes left in `spoolDir`. */
   flushAll(deadlineMs: number): Promise<void>
   shutdown(): Promise<void>
-  /** Sends what waits while the process exits, and ends. */
-  endAtExit(): void
+  /** Sends what waits while the process exits, and ends. In a hurry it ends without sending. */
+  endAtExit(inHurry?: boolean): void
 }
 
 const DEFAULT_SPOOL_BYTES = 1024 * 1024 * 1024
@@ -145,9 +145,9 @@ export function startExport(options: ExportOptions): SpanExport {
       await queue.shutdown()
       tellLost()
     },
-    endAtExit() {
+    endAtExit(inHurry) {
       // Who did not answer a moment ago is not asked again.
-      if (queue.stats().lastError === undefined) queue.sendAtExit(sendBatches)
+      if (!inHurry && queue.stats().lastError === undefined) queue.sendAtExit(sendBatches)
       queue.closeAtExit()
       tellLost()
     },
