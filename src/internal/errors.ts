@@ -1,3 +1,5 @@
+import { undeceived } from './look-alikes.ts'
+
 /** What each means and what to do about it: docs/errors.md. */
 export const ERROR_CODES = [
   'INVALID_HOOK',
@@ -67,7 +69,8 @@ export function describeValue(value: unknown): string {
     const shown = preview(value)
     return `\`${shown}\` (${shown === PROMISE ? 'a promise: `await` it' : kindOf(value)})`
   }
-  return `\`${cut(typeof value === 'string' ? JSON.stringify(value.slice(0, SHOWN)) : String(value))}\` (${typeof value})`
+  const shown = typeof value === 'string' ? undeceived(JSON.stringify(value.slice(0, SHOWN))) : String(value)
+  return `\`${cut(shown)}\` (${typeof value})`
 }
 
 /** A proxy may throw whatever it is asked, and one that is revoked does. */
@@ -87,7 +90,7 @@ function preview(value: object): string {
     if (ArrayBuffer.isView(value)) return tagOf(value)
     let left = SHOWN
     const shown = (_key: string, item: unknown) => (left-- > 0 ? asShown(item) : undefined)
-    return cut(JSON.stringify(value, shown) ?? Object.prototype.toString.call(value))
+    return cut(undeceived(JSON.stringify(value, shown) ?? Object.prototype.toString.call(value)))
   } catch {
     return tagOf(value)
   }

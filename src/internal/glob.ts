@@ -1,10 +1,13 @@
 import { expected, type Shape, shape } from './expect.ts'
+import { isDeceptive } from './look-alikes.ts'
 
-/** What other kinds of patterns mean something by: taken as it is it would match nothing, and a guard would be gone. */
-const FOREIGN = /[[\]{}!^|$()\\>]|^\s|\s$/
-const SIGNS = '`*` (any run of characters) and `?` (one), without [ ] { } ! ^ | $ ( ) \\ >'
+/** What other kinds of patterns and lists mean something by: taken as it is it would match nothing, and a guard would be gone. */
+const FOREIGN = /[[\]{}!^|$()\\>,;"'`]|^\s|\s$/
+const SIGNS =
+  '`*` (any run of characters) and `?` (one), without [ ] { } ! ^ | $ ( ) \\ > , ; quotes and signs that look like others or do not show'
 
-const isGlob = (value: unknown) => typeof value === 'string' && value !== '' && !FOREIGN.test(value)
+const isGlob = (value: unknown) =>
+  typeof value === 'string' && value !== '' && !FOREIGN.test(value) && !isDeceptive(value)
 const isList = (value: unknown): value is unknown[] => Array.isArray(value) && value.every(isGlob)
 
 export const GLOB: Shape = shape(`a name or a glob of ${SIGNS}`, isGlob)
@@ -19,7 +22,7 @@ export const GLOB_LIST: Shape = shape(
 
 /** Of an argument: `$ref` is a name, too. */
 export const ARGUMENT: Shape = shape(
-  "an argument's name or path, or a glob of `*` and `?`, without [ ] { } ! ^ | ( ) \\",
+  "an argument's name or path, or a glob of `*` and `?`, without [ ] { } ! ^ | ( ) \\ , ; quotes and signs that look like others or do not show",
   (value) => typeof value === 'string' && isGlob(value.replaceAll(/\$(?=.)/g, '_')),
 )
 

@@ -9,6 +9,9 @@ export interface LinearPattern {
   replace(text: string, replacement: string): string
 }
 
+/** What `\b` is in most languages' texts, and no text has: a pattern with it guards nothing. */
+const BACKSPACE = '\b'
+
 /**
  * Compiles a pattern for the RE2 engine: the syntax of regular expressions less look-around and back-references, which
  * are what makes one pattern able to stall a process.
@@ -20,6 +23,13 @@ export function linearPattern(pattern: unknown, owner: string): LinearPattern {
     throw expected(`a pattern of ${owner} to be a text or a RegExp`, pattern)
   }
   const source = typeof pattern === 'string' ? pattern : pattern.source
+  if (source.includes(BACKSPACE)) {
+    const mend = 'where a backslash stands for something itself, as between double quotes of YAML, write two.'
+    throw new HookspanError(
+      'INVALID_OPTION',
+      `The pattern ${describeValue(source)} of ${owner} has a backspace: ${mend}`,
+    )
+  }
   const flags = typeof pattern === 'string' ? 0 : flagsOf(pattern)
   try {
     const compiled = RE2JS.compile(RE2JS.translateRegExp(source), flags)

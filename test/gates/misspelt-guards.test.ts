@@ -141,6 +141,16 @@ describe('a pattern with signs that it would take literally is refused', () => {
     'send$',
     'a\\*',
     ' delete_*',
+    'delete_*, send_mail',
+    "'run_shell'",
+    '\u201crun_shell\u201d',
+    'delete\u200b_*',
+    'delete\u00a0order',
+    'delete_order\ufeff',
+    'dеlete_*',
+    'delete_\uff0a',
+    'get\u2013order',
+    '\ufb01le_*',
   ]
   it.each(patterns)('%s', (pattern) => {
     const refused = /without \[ \] \{ \} ! \^ \| \$ \( \)/
@@ -175,6 +185,12 @@ describe('a pattern with signs that it would take literally is refused', () => {
     const { op: held } = start([toolPolicy({ denyArguments: { $where: 'sleep' } })])
     expect((await callTool(held, { filter: { $where: 'sleep(9)' } })).ran).toEqual([])
     expect(() => toolPolicy({ denyArguments: { '^path$': 'x' } })).toThrow(/denyArguments/)
+  })
+
+  it('but names of other scripts may be written, and what does not show is told by its number', async () => {
+    const names = ['löschen', '削除', 'удалить_заказ', 'api_удалить', 'my server/delete_*']
+    expect((await callTool(start([{ ...no, match: names }]).op, {}, 'удалить_заказ')).ran).toEqual([])
+    expect(() => requireHuman({ match: 'dеl\u200bete' })).toThrow('got `"d\\u{435}l\\u{200b}ete"`')
   })
 })
 

@@ -245,6 +245,14 @@ describe('loadConfig', () => {
     })
   })
 
+  it.each(['latin1', 'utf16le'] as const)('refuses a file that is written in %s', async (encoding) => {
+    const cwd = folder({ 'hookspan.config.yaml': '' })
+    const text = 'gates:\n  - { id: a, type: toolPolicy, deny: [löschen] }\n'
+    const bytes = Buffer.from(encoding === 'utf16le' ? `\ufeff${text}` : text, encoding)
+    writeFileSync(`${cwd}/hookspan.config.yaml`, bytes)
+    await expect(loadConfig({ cwd, userFile: false })).rejects.toThrow('Save it as UTF-8')
+  })
+
   it('looks for commands beside the file', async () => {
     const file = fileURLToPath(new URL('../../examples/policies/hookspan.config.toml', import.meta.url))
     const { plugin } = await loadConfig({ file, userFile: false })

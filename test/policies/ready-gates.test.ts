@@ -53,6 +53,7 @@ describe('toolPolicy', () => {
   it.each([
     ['a look-ahead', { denyArguments: { a: '(?=x)' } }, 'cannot run in linear time'],
     ['a back-reference', { denyArguments: { a: '(a)\\1' } }, 'cannot run in linear time'],
+    ['a backspace, which is `\\b` read as a sign', { denyArguments: { a: '\brm\b' } }, 'has a backspace'],
     ['a misspelt option', { denyArgument: {} }, 'Unknown option `denyArgument`'],
     ['a list that is none', { deny: 'run_shell' }, 'to be a list'],
     ['patterns without names', { denyArguments: ['x'] }, 'patterns by argument name'],

@@ -1,3 +1,4 @@
+import { isUtf8 } from 'node:buffer'
 import { lstatSync, realpathSync, statSync } from 'node:fs'
 import { dirname, extname, isAbsolute, join, relative, resolve, sep } from 'node:path'
 import type { Plugin, StandIn } from '../../dispatcher/index.ts'
@@ -257,7 +258,10 @@ const isModule = (file: string) => MODULES.includes(extname(file))
 
 function readTrusted(file: string): string {
   assertTrusted(file)
-  return readRegularFile(file).toString()
+  const bytes = readRegularFile(file)
+  // With other letters in their places, a name or a pattern would be one that nothing has.
+  if (!isUtf8(bytes)) throw configError(file, undefined, 'it is not written in UTF-8. Save it as UTF-8.')
+  return bytes.toString()
 }
 
 /** Who can change the file decides what is allowed: nobody else may, and it is where it seems to be. */
