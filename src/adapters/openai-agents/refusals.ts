@@ -28,6 +28,21 @@ export function answerTo(
   return context.isToolApproved({ toolName, callId, functionTool })
 }
 
+/** Why a human has said no, in the words that the model is told: none where nobody gave any. */
+export function reasonOf(
+  context: RunContext,
+  item: Interruption,
+  callId: string,
+  apiName: string,
+): string | undefined {
+  const { functionToolStateKey, name, rawItem } = item
+  if (isHosted(item)) return asName(context._getHostedMcpRejectionMessage?.(item))
+  const functionTool = rawItem.type === 'function_call'
+  return asName(
+    context.getRejectionMessage?.(functionToolStateKey ?? name ?? apiName, callId, { functionTool }),
+  )
+}
+
 /** A call of the agent's, as it is told: of a function with what is known of it. */
 export function callOf(
   agent: Agent,
@@ -56,7 +71,8 @@ export function refusals(agent: Agent, context: unknown, tools: readonly AnyTool
     if (typeof isToolApproved !== 'function' || item.name === undefined || toolCallId === undefined) return
     if (answerTo(context as RunContext, item, toolCallId, item.name) !== false) return
     const call = callOf(agent, tools.filter(isFunctionTool), item, item.name)
-    return { ...call, ...(isHosted(item) && { source: 'provider' }), refused: REFUSED }
+    const reason = reasonOf(context as RunContext, item, toolCallId, item.name) ?? REFUSED.reason
+    return { ...call, ...(isHosted(item) && { source: 'provider' }), refused: { ...REFUSED, reason } }
   }
 }
 

@@ -6,7 +6,7 @@ import type { SafeStep } from '../safe/operation.ts'
 import { idOf, isHosted } from './own-approvals.ts'
 import type { ParkedRun } from './parked.ts'
 import type { AskedHuman, Place } from './place.ts'
-import { answerTo, callOf } from './refusals.ts'
+import { answerTo, callOf, reasonOf } from './refusals.ts'
 import type { Interruption, RunState } from './sdk.ts'
 
 /**
@@ -33,9 +33,11 @@ export async function takeUp(place: Place, state: RunState, parked: ParkedRun | 
     if (call.request !== undefined) await takeUpGated(place, state, call, found, answer)
     else if (answer !== undefined) {
       const told = asked.find((one) => one.toolCallId === toolCallId)
-      if (told !== undefined) tellAnswer(step, { identifier: call.identifier ?? 'local', ...told }, answer)
+      const reason = reasonOf(state._context, found, toolCallId, apiName)
+      if (told !== undefined)
+        tellAnswer(step, { identifier: call.identifier ?? 'local', ...told }, answer, reason)
       if (answer) place.approved.add(toolCallId)
-      else await refuse(place, state, call, found)
+      else await refuse(place, state, call, found, reason)
     }
   }
   for (const one of asked) {
@@ -47,18 +49,24 @@ export async function takeUp(place: Place, state: RunState, parked: ParkedRun | 
     // Who is still waited for.
     if (answer === undefined) place.askHuman(step, call, askedAt)
     else if (isHosted(found)) {
-      tellAnswer(step, one, answer)
-      const init = { ...call, source: 'provider', refused: REJECTED } as const
+      const reason = reasonOf(state._context, found, toolCallId, apiName)
+      tellAnswer(step, one, answer, reason)
+      const init = { ...call, source: 'provider', refused: rejectedFor(reason) } as const
       // Where it is let, the provider tells of it with its reply.
       if (!answer) await step.openToolCall<unknown, unknown>(init).outcome
     }
   }
 }
 
-function tellAnswer(step: SafeStep, { askedAt, ...told }: AskedHuman, answer: boolean): void {
+function tellAnswer(
+  step: SafeStep,
+  { askedAt, ...told }: AskedHuman,
+  answer: boolean,
+  reason: string | undefined,
+): void {
   const pendingTools = [{ identifier: 'local', ...told }]
   const human = step.openHumanIntervention({ pendingTools, askedAt })
-  human.answered({ action: answer ? 'approve' : 'rejectAndContinue' })
+  human.answered({ action: answer ? 'approve' : 'rejectAndContinue', ...defined({ reason }) })
 }
 
 async function open(
@@ -94,7 +102,9 @@ async function takeUpGated(
     )
   }
   if (answer === false && decided.state === 'run') {
-    await call.run(() => Promise.reject(rejected()))
+    const reason = reasonOf(state._context, found, waiting.toolCallId, waiting.apiName)
+    const refusal = { code: 'rejected', ...rejectedFor(reason), stop: false }
+    await call.run(() => Promise.reject(new CallRefused(refusal)))
     return
   }
   place.hold(waiting.toolCallId, args, call)
@@ -107,13 +117,10 @@ async function refuse(
   state: RunState,
   waiting: WaitingCall,
   found: Interruption,
+  reason: string | undefined,
 ): Promise<void> {
-  const { call } = await open(place, state, waiting, found, REJECTED)
+  const { call } = await open(place, state, waiting, found, rejectedFor(reason))
   await call.outcome
 }
 
-const REJECTED = { kind: 'reject', reason: 'a human rejected the call' } as const
-
-function rejected(): CallRefused {
-  return new CallRefused({ code: 'rejected', ...REJECTED, stop: false })
-}
+const rejectedFor = (reason = 'a human rejected the call') => ({ kind: 'reject', reason }) as const

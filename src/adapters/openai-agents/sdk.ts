@@ -99,6 +99,8 @@ export interface Interruption {
 export interface RunContext {
   isToolApproved(call: { toolName: string; callId: string; functionTool?: boolean }): boolean | undefined
   _getHostedMcpApprovalStatus?(interruption: Interruption): boolean | undefined
+  getRejectionMessage?(toolName: string, callId: string, of: { functionTool: boolean }): string | undefined
+  _getHostedMcpRejectionMessage?(interruption: Interruption): string | undefined
 }
 
 export interface RunState {

@@ -108,7 +108,8 @@ async function played(scene: Scene, answers: Answer[], { bare = false, stream = 
     const agent = agentOf({ model, tools: scene.tools(ran) })
     const state = saved === undefined ? 'hi' : await RunState.fromString(agent, saved)
     if (typeof state !== 'string' && answer !== 'none')
-      for (const item of state.getInterruptions()) state[answer as 'approve'](item)
+      for (const item of state.getInterruptions())
+        answer === 'approve' ? state.approve(item) : state.reject(item, { message: 'too dear' })
     const came = (await runner.run(agent, state as never, { stream: stream as never })) as unknown as Came
     if (stream) await came.completed
     result = came
@@ -141,11 +142,15 @@ describe.each(Object.entries(calls))("a call of the SDK's own %s that it wants a
       { pendingTools: [{ identifier: 'local', apiName, args, toolCallId }], stepIndex: 0 },
     ])
     expect(findAll(seen.told, 'afterHumanIntervention')).toMatchObject([
-      { action: answer === 'approve' ? 'approve' : 'rejectAndContinue', stepIndex: 0 },
+      answer === 'approve'
+        ? { action: 'approve', stepIndex: 0 }
+        : { action: 'rejectAndContinue', rejectionReason: 'too dear', stepIndex: 0 },
     ])
     expect(findAll(seen.told, 'beforeToolCall')).toMatchObject([{ apiName, args, toolCallId, stepIndex: 0 }])
     expect(findAll(seen.told, 'afterToolCall')).toMatchObject([
-      { apiName, toolCallId, stepIndex: 0, outcome: answer === 'approve' ? 'completed' : 'rejected' },
+      answer === 'approve'
+        ? { apiName, toolCallId, stepIndex: 0, outcome: 'completed' }
+        : { apiName, toolCallId, stepIndex: 0, outcome: 'rejected', reason: 'too dear' },
     ])
     expect(findAll(seen.told, 'beforeStep').map(({ stepIndex }) => stepIndex)).toEqual([0, 1])
     expect(findAll(seen.told, 'onComplete')).toMatchObject([
@@ -207,7 +212,9 @@ describe('a call of a hosted MCP server that the SDK wants a human for', () => {
       { pendingTools: [{ ...call, toolCallId: 'mcpr_1' }], stepIndex: 0 },
     ])
     expect(findAll(seen.told, 'afterHumanIntervention')).toMatchObject([
-      { action: answer === 'approve' ? 'approve' : 'rejectAndContinue', stepIndex: 0 },
+      answer === 'approve'
+        ? { action: 'approve', stepIndex: 0 }
+        : { action: 'rejectAndContinue', rejectionReason: 'too dear', stepIndex: 0 },
     ])
     expect(findAll(seen.told, 'afterToolCall')).toMatchObject([
       answer === 'approve'
@@ -224,6 +231,7 @@ describe('a call of a hosted MCP server that the SDK wants a human for', () => {
             toolCallId: 'mcpr_1',
             source: 'provider',
             outcome: 'rejected',
+            reason: 'too dear',
           },
     ])
     expect(findAll(seen.told, 'beforeStep').map(({ stepIndex }) => stepIndex)).toEqual([0, 1])
@@ -235,7 +243,7 @@ describe('a call that the SDK is told to reject without a stop', () => {
   const onApproval = async () => ({ approve: false, reason: 'no' })
   const server = { serverLabel: 'disk', serverUrl: 'https://x.test', requireApproval: 'always', onApproval }
 
-  it.each<[string, Scene, object]>([
+  it.each<[string, Scene, { readonly source: string; readonly [more: string]: string }]>([
     [
       'a shell by its `onApproval`',
       { tools: (ran) => [shell(ran, { onApproval })], turns: [[shellCall()], [done]] },
@@ -256,7 +264,8 @@ describe('a call that the SDK is told to reject without a stop', () => {
     const seen = await played(scene, [])
     expect(seen).toMatchObject({ ...bare, told: seen.told, ran: [], finalOutput: 'done' })
     expect(findAll(seen.told, 'afterToolCall')).toMatchObject([
-      { ...call, outcome: 'rejected', stepIndex: 0 },
+      // The SDK keeps why for its own tools, and sends a server's refusal on without.
+      { ...call, outcome: 'rejected', stepIndex: 0, ...(call.source === 'local' && { reason: 'no' }) },
     ])
     expect(findAll(seen.told, 'beforeHumanIntervention')).toEqual([])
   })

@@ -139,14 +139,15 @@ describe('a call that its own tool wants a human for', () => {
     const state = await RunState.fromString(agent, saved)
     const [item] = state.getInterruptions()
     if (approved) state.approve(item as never)
-    else state.reject(item as never)
+    else state.reject(item as never, { message: 'too dear' })
+    const why = approved ? {} : { rejectionReason: 'too dear' }
 
     const result = await runner.run(agent, state)
 
     expect(result.finalOutput).toBe('done')
     expect(bodies).toEqual(ran)
     expect(findAll(events, 'beforeHumanIntervention')).toEqual([])
-    expect(findAll(events, 'afterHumanIntervention')).toMatchObject([{ action }])
+    expect(findAll(events, 'afterHumanIntervention')).toMatchObject([{ action, ...why }])
     expect(findAll(events, 'afterToolCall')).toHaveLength(1)
     expect(findAll(events, 'onComplete')).toMatchObject([{ totals: { steps: 2, toolCalls: 1 } }])
   })
@@ -232,12 +233,13 @@ describe('a call of a tool in a namespace', () => {
   ])('is answered by the human of the SDK (approved: %s)', async (approved, ran, action) => {
     const { runner, bodies, events, agent, state, item } = await parked(false)
     if (approved) state.approve(item)
-    else state.reject(item)
+    else state.reject(item, { message: 'too dear' })
+    const why = approved ? {} : { reason: 'too dear' }
 
     expect((await runner.run(agent, state)).finalOutput).toBe('done')
     expect(bodies).toEqual(ran)
     expect(findAll(events, 'afterHumanIntervention')).toMatchObject([{ action }])
-    expect(findAll(events, 'afterToolCall')).toMatchObject([{ stepIndex: 0 }])
+    expect(findAll(events, 'afterToolCall')).toMatchObject([{ stepIndex: 0, ...why }])
   })
 
   it('is not answered by the approval of the SDK where a gate asks', async () => {
