@@ -3,7 +3,7 @@ import { parseArguments } from '../../wire/reading.ts'
 import { isLocked } from '../replace.ts'
 import { patches } from './patches.ts'
 import { currentFrame, type Place } from './place.ts'
-import type { Agent, Handoff, HandoffFilter } from './sdk.ts'
+import type { Agent, Handoff, HandoffFilter, Item, RunState, Session } from './sdk.ts'
 
 /**
  * A handoff is a tool call of the agent that hands over: gates decide on it, mocks may answer it. One that is not made
@@ -44,6 +44,41 @@ export function observeFilter<K extends string>(
     return stays ? { inputHistory, preHandoffItems, newItems } : filter.call(owner, data)
   }
   patches.replace(owner, key, filtered as never)
+}
+
+/** The SDK tells a handoff by the agent that took over; of one that was refused, the model is told why. */
+export function withRefusals(items: readonly Item[], { refusedHandoffs }: Place): readonly Item[] {
+  if (refusedHandoffs.size === 0) return items
+  return items.map((item) => {
+    const why = whyRefused(item, refusedHandoffs)
+    return why === undefined ? item : { ...item, output: { type: 'text', text: why } }
+  })
+}
+
+/** The same in what goes on elsewhere, and in the history that the user has of the run. */
+export function keepRefusals({ _generatedItems: items = [] }: RunState, { refusedHandoffs }: Place): void {
+  for (const { rawItem } of items) {
+    if (rawItem === undefined) continue
+    const why = whyRefused(rawItem, refusedHandoffs)
+    if (why !== undefined) Object.assign(rawItem, { output: { type: 'text', text: why } })
+  }
+}
+
+function whyRefused({ type, callId }: Item, refused: Place['refusedHandoffs']): string | undefined {
+  return type === 'function_call_result' ? refused.get(String(callId)) : undefined
+}
+
+/** And in what is remembered of the conversation, before the run is over. */
+export function observeSession(session: Session | undefined): void {
+  if (session === undefined || patches.has(session)) return
+  for (const key of ['addItems', 'addItemsWithCompactionOwnership'] as const) {
+    const own = session[key]
+    if (typeof own !== 'function' || isLocked(session, key)) continue
+    patches.replace(session, key, function (this: Session, items, ...more) {
+      const place = currentFrame()?.place
+      return own.call(this, place === undefined ? items : withRefusals(items, place), ...more)
+    })
+  }
 }
 
 async function handedOver(

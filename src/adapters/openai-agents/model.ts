@@ -4,6 +4,7 @@ import { modelServer } from '../../wire/model-server.ts'
 import { asName, asText, type Loose } from '../../wire/reading.ts'
 import { isLocked } from '../replace.ts'
 import type { SafeModelCall } from '../safe/model-call.ts'
+import { withRefusals } from './handoffs.ts'
 import {
   changedReply,
   readResponse,
@@ -13,7 +14,7 @@ import {
   responseToWire,
 } from './items.ts'
 import { patches } from './patches.ts'
-import { callsHere, currentFrame, type Place } from './place.ts'
+import { callsHere, currentFrame } from './place.ts'
 import {
   type Item,
   isModel,
@@ -81,7 +82,8 @@ async function open<R>(
 ): Promise<Asked<R>> {
   const frame = currentFrame() as NonNullable<ReturnType<typeof currentFrame>>
   const { place, tool } = frame
-  const request = withRefusals(given, place)
+  const { input } = given
+  const request = typeof input === 'string' ? given : { ...given, input: withRefusals(input, place) }
   // A model that a tool's body asks by itself is none of the agent's turns.
   const calls = tool === undefined ? await place.turn(request) : callsHere(frame)
   const name = nameOf(model)
@@ -100,17 +102,6 @@ export function nameOf(model: Model): string {
   return (
     asName(_model) ?? asName(own) ?? asName(modelId) ?? names.get(model) ?? model.constructor?.name ?? 'model'
   )
-}
-
-/** The SDK tells a handoff by the agent that took over; of one that was refused the model is told why. */
-function withRefusals(request: ModelRequest, { refusedHandoffs }: Place): ModelRequest {
-  const { input } = request
-  if (refusedHandoffs.size === 0 || typeof input === 'string') return request
-  const told = input.map((item) => {
-    const why = item.type === 'function_call_result' && refusedHandoffs.get(String(item.callId))
-    return why ? { ...item, output: { type: 'text', text: why } } : item
-  })
-  return { ...request, input: told }
 }
 
 /** The SDK takes a run for aborted where its model says so by this name, whatever the reason is that the signal has. */

@@ -9,7 +9,7 @@ import { warnOfVersion } from '../peer-range.ts'
 import { isLocked } from '../replace.ts'
 import { unseenTool, warnOfUnseen } from '../unseen.ts'
 import { wrongTarget } from '../wrong-target.ts'
-import { observeFilter, observeHandoff } from './handoffs.ts'
+import { observeFilter, observeHandoff, observeSession } from './handoffs.ts'
 import { nameOf, observeModel, observeProvider } from './model.ts'
 import { watchOwnTools } from './own-tools.ts'
 import { patches } from './patches.ts'
@@ -143,8 +143,9 @@ async function observedFrom(dispatcher: HookDispatcher, asked: Asked): Promise<R
 }
 
 /** @returns the tools that are locked and wait to be run. What else is locked is noticed when the run asks for it. */
-function prepare({ runner, agent, input }: Asked): ToolOutOfReach[] {
+function prepare({ runner, agent, input, options }: Asked): ToolOutOfReach[] {
   watchOwnTools(runner)
+  observeSession(options?.session)
   observeProvider(runner.config?.modelProvider)
   observeModel(runner.config?.model)
   if (runner.config && !patches.has(runner.config)) observeFilter(runner.config, 'handoffInputFilter')

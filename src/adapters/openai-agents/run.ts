@@ -14,6 +14,7 @@ import { startOperation } from '../safe/operation.ts'
 import { isStepLimit } from '../sdk-run/loop-limits.ts'
 import { warnOfFailure } from '../warn-once.ts'
 import { ADAPTER } from './capabilities.ts'
+import { keepRefusals } from './handoffs.ts'
 import { nameOf, observeModel, observeProvider } from './model.ts'
 import { tellAsked } from './own-approvals.ts'
 import { type ParkedRun, putParked, takeParked } from './parked.ts'
@@ -209,6 +210,7 @@ class ObservedRun {
   async #finished(place: Place, result: RunResult): Promise<void> {
     const { op } = place
     const { state } = result
+    if (state !== undefined) keepRefusals(state, place)
     if (op.ended) return
     if ((state?.getInterruptions().length ?? 0) > 0) {
       await tellAsked(place, state)

@@ -106,6 +106,7 @@ export interface RunContext {
 export interface RunState {
   readonly _modelResponses: readonly ModelResponse[]
   readonly _originalInput?: unknown
+  readonly _generatedItems?: readonly { readonly rawItem?: Item }[]
   readonly _currentAgent?: Agent
   readonly _currentStep?: { readonly type?: string; readonly output?: unknown }
   readonly _lastProcessedResponse?: {
@@ -134,7 +135,14 @@ export interface RunOptions {
   readonly conversationId?: string
   /** What the user gives as a result in the place of an error. */
   readonly errorHandlers?: unknown
-  readonly session?: { getSessionId?(): Promise<string> | string }
+  readonly session?: Session
+}
+
+/** Where the SDK remembers a conversation. */
+export interface Session {
+  getSessionId?(): Promise<string> | string
+  addItems?(items: readonly Item[], ...more: unknown[]): Promise<void>
+  addItemsWithCompactionOwnership?(items: readonly Item[], ...more: unknown[]): Promise<void>
 }
 
 export type Run = (

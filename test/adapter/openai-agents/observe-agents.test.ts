@@ -1,7 +1,16 @@
 import { AsyncLocalStorage } from 'node:async_hooks'
 import { createRequire } from 'node:module'
 import * as agents from '@openai/agents'
-import { Agent, type HandoffInputData, handoff, MemorySession, Runner, run, tool } from '@openai/agents'
+import {
+  Agent,
+  type HandoffInputData,
+  handoff,
+  MemorySession,
+  Runner,
+  RunState,
+  run,
+  tool,
+} from '@openai/agents'
 import { HookDispatcher, type HookEvent } from 'hookspan'
 import { deny, mutate } from 'hookspan/gates'
 import { mock, mockTools, recordTools, replayTools } from 'hookspan/mock'
@@ -15,6 +24,10 @@ import { agentOf, bareRunner, letAllGo, looking, observed as observeRunner, scri
 afterEach(letAllGo)
 
 const LOOK: [string, object][] = [['look', { q: 'a' }]]
+
+/** What was told of the first call. */
+const answerOf = (items: readonly unknown[]) =>
+  JSON.stringify(items.find((item) => (item as { type?: string }).type === 'function_call_result'))
 
 describe('an observed runner', () => {
   it('makes each run an operation, and leaves its result as it is', async () => {
@@ -389,6 +402,39 @@ describe('a handoff', () => {
 
     expect(result.finalOutput).toBe('stayed')
     expect(JSON.stringify(model.lastCall?.request.input)).toContain('closed today')
+  })
+
+  it.each([
+    ['parks', false],
+    ['parks', true],
+    ['is remembered in a session', false],
+    ['is remembered in a session', true],
+  ])('that a gate denies stays denied where the run %s (streamed: %s)', async (how, stream) => {
+    const session = how === 'parks' ? undefined : new MemorySession()
+    let saved: string | undefined
+    for (const turns of [
+      [[['transfer_to_billing', {}, 'h']], session === undefined ? [['look', { q: 'a' }]] : 'stayed'],
+      ['done'],
+    ] as Parameters<typeof scripted>[]) {
+      const dispatcher = new HookDispatcher()
+      dispatcher.use({ name: 'guard', gates: [toolPolicy({ deny: ['transfer_to_*'] })] })
+      const model = scripted(...turns)
+      const tools = [looking([], { needsApproval: true })]
+      const agent = agentOf({ name: 'triage', model, tools, handoffs: [agentOf({ name: 'billing', model })] })
+      const state = saved === undefined ? undefined : await RunState.fromString(agent, saved)
+      for (const item of state?.getInterruptions() ?? []) state?.approve(item)
+      const given = { stream: stream as never, ...(session && { session }) }
+      const result = await observeRunner(bareRunner(), { dispatcher }).run(agent, state ?? 'hi', given)
+      await (result as { completed?: Promise<void> }).completed
+      if (session === undefined) saved = result.state.toString()
+      for (const told of [
+        model.lastCall?.request.input,
+        result.history,
+        session && (await session.getItems()),
+      ])
+        if (told !== undefined) expect(answerOf(told as unknown[])).toContain('tool_not_allowed')
+      letAllGo()
+    }
   })
 
   it.each(['of the handoff', 'of the runner'])(
