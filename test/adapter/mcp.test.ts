@@ -516,6 +516,36 @@ describe.each(['1', '2'] as const)('version %s of the MCP SDK', (version) => {
     await expect.poll(() => dispatcher.stats().operations).toBe(0)
   })
 
+  it.each(['client', 'server'] as const)(
+    'ends while a human is asked when the %s closes the connection',
+    async (side) => {
+      const both = await pair()
+      const sent = call(both, 'hangs').catch((error: unknown) => error)
+      await new Promise((resolve) => setImmediate(resolve))
+      const { dispatcher, tree } = tracked()
+      const approvals = createApprovals({ store: memoryStore() })
+      dispatcher.use(approvals)
+      dispatcher.use({ name: 'careful', gates: [requireHuman({ match: 'search' })] })
+      observeMcpClient(both.client, { dispatcher, agentName: 'shop' })
+      const waiting = call(both, 'search').catch((error: unknown) => error)
+      const open = async () => (await approvals.list({ status: 'pending' })).length
+      await expect.poll(open).toBe(1)
+      await both[side].close()
+      const error = await sent
+      expect(error).toMatchObject({ message: expect.stringContaining('Connection closed') })
+      expect(await waiting).toEqual(error)
+      expect((await waiting)?.constructor).toBe(error?.constructor)
+      await expect.poll(open).toBe(0)
+      expect(both.live).not.toHaveBeenCalled()
+      expect(tree.lines()).toEqual([
+        'invoke_agent shop (error)',
+        '  execute_tool search (error)',
+        '    human (error)',
+      ])
+      await expect.poll(() => dispatcher.stats().operations).toBe(0)
+    },
+  )
+
   it('refuses to let a call wait for a human in another process', async () => {
     const { client, live } = await pair()
     expect(MCP_CAPABILITIES.park).toBe(false)

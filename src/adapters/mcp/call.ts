@@ -54,12 +54,15 @@ export function isToolResult(value: unknown): boolean {
 
 export type Method = keyof typeof KINDS
 
+/** Tells that nobody waits for a call any more, with what it ends with. @returns stops it. */
+export type GivenUp = (leave: (reason: unknown) => void) => () => void
+
 /**
  * Makes what is asked of a server a tool call. Gives what the server gives, the same object, unless a gate changed it, a
  * mock stood in, or it was refused.
  *
- * @param asked the signal of whoever asks.
- * @throws what `send` throws; the reason of `asked` where it is aborted while the call is decided on; HookspanError `CALL_DENIED`
+ * @param givenUp tells that nobody waits for the call any more.
+ * @throws what `send` throws; what `givenUp` tells while the call is decided on; HookspanError `CALL_DENIED`
  * for a refused resource or prompt, `NOT_CAPABLE` when the call is to wait for a human in another process.
  */
 export async function callServer(
@@ -70,12 +73,12 @@ export async function callServer(
     params,
   }: { readonly method: Method; readonly identifier: string; readonly params: Loose },
   send: (params: Loose, context: ToolRunContext) => unknown,
-  asked?: AbortSignal,
+  givenUp?: GivenUp,
 ): Promise<unknown> {
   const kind = KINDS[method]
   let gave: unknown
   const init: ToolCallInit = { ...kind.named(params), identifier, source: 'mcp' }
-  const outcome = await made(calls, init, asked, async (args, context) => {
+  const outcome = await made(calls, init, givenUp, async (args, context) => {
     gave = await send(args === init.args ? params : kind.asked(params, args), context)
     assertWorked(gave)
     return gave
@@ -83,29 +86,29 @@ export async function callServer(
   return told(outcome, gave, kind, init.apiName, params)
 }
 
-/** Once it is sent the SDK ends it. Before that, as while a human is asked, it ends where whoever asks gives up. */
+/** Once it is sent the SDK ends it. Before that, as while a human is asked, it ends where nobody waits for it any more. */
 async function made(
   calls: SafeCalls,
   init: ToolCallInit,
-  asked: AbortSignal | undefined,
+  givenUp: GivenUp | undefined,
   body: ToolFunction<unknown, unknown>,
 ): Promise<ToolOutcome<unknown>> {
-  if (asked === undefined) return calls.toolCall<unknown, unknown>(init, body)
+  if (givenUp === undefined) return calls.toolCall<unknown, unknown>(init, body)
   const call = calls.openToolCall(init)
   if (call.decision !== undefined) return call.run(body)
   const left = Promise.withResolvers<never>()
-  const leave = () => {
-    call.fail(asked.reason).catch(() => {})
-    left.reject(asked.reason)
-  }
-  asked.addEventListener('abort', leave)
+  let isLeft = false
+  const stop = givenUp((reason) => {
+    isLeft = true
+    call.fail(reason).catch(() => {})
+    left.reject(reason)
+  })
   try {
-    if (asked.aborted) leave()
     await Promise.race([call.decided, left.promise])
   } finally {
-    asked.removeEventListener('abort', leave)
+    stop()
   }
-  return call.run(body)
+  return isLeft ? left.promise : call.run(body)
 }
 
 function told(

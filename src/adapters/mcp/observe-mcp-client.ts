@@ -9,9 +9,9 @@ import { warnOfVersion } from '../peer-range.ts'
 import { replace } from '../replace.ts'
 import { currentCalls, type SafeCalls } from '../safe/calls.ts'
 import { AttachedObjects } from '../sdk-loop/attached.ts'
-import { callServer, KINDS, type Method } from './call.ts'
+import { callServer, type GivenUp, KINDS, type Method } from './call.ts'
 import { type Told, toldAlready, within } from './place.ts'
-import { type Request, traced, traceparentOf, watchHandlers } from './protocol.ts'
+import { type Request, traced, traceparentOf, watchHandlers, whenClosed } from './protocol.ts'
 import { askHuman, askModel } from './questions.ts'
 import { type Send, type TaskClient, watchTaskStreams } from './task-streams.ts'
 
@@ -106,6 +106,20 @@ function askedDuring(inFlight: readonly InFlight[], request: Request): InFlight 
 
 const traceIdOf = (traceparent: string | undefined) => traceparent?.split('-')[1]
 
+/** Whoever asks aborts it, or its connection closes, by which the SDK ends every call. */
+const givenUp =
+  (client: object, asked: AbortSignal | undefined): GivenUp =>
+  (leave) => {
+    const stop = whenClosed(client, leave)
+    const abort = () => leave(asked?.reason)
+    asked?.addEventListener('abort', abort)
+    if (asked?.aborted) abort()
+    return () => {
+      stop()
+      asked?.removeEventListener('abort', abort)
+    }
+  }
+
 function patch(client: McpClient, options: ObserveMcpClientOptions): () => void {
   // Version 1 has the schema of the result before the options, with a default.
   warnOfVersion(`@modelcontextprotocol/${client.callTool.length === 1 ? 'sdk' : 'client'}`)
@@ -136,7 +150,7 @@ function patch(client: McpClient, options: ObserveMcpClientOptions): () => void 
       ...KINDS[method].named(call.params),
     })
     if (outer !== undefined) return sent(call.params, outer)
-    return within(options, {}, (calls) => callServer(calls, call, sent, asked), asked)
+    return within(options, {}, (calls) => callServer(calls, call, sent, givenUp(client, asked)), asked)
   }
   const asked =
     (method: Method, own: Ask, at: number): Ask =>

@@ -16,6 +16,8 @@ export type Handler = (request: Request, extra: unknown) => unknown
 /** A client or a server. */
 interface Protocol {
   readonly _requestHandlers?: unknown
+  /** Who waits for an answer, by the id of the request. Each is told when the connection closes. */
+  readonly _responseHandlers?: unknown
   /** What answers where there is no handler, as of a server that hands all on to another. */
   readonly fallbackRequestHandler?: Handler
 }
@@ -45,6 +47,19 @@ export function watchHandlers(watched: object, around: Around, observer: string)
     const handler = wrap ? (own ?? protocol.fallbackRequestHandler) : own
     return handler && wrap ? async (request, extra) => wrap(request, extra, handler) : handler
   })
+}
+
+/**
+ * Tells when the connection closes, with the error that the SDK ends its own calls with.
+ *
+ * @returns stops it.
+ */
+export function whenClosed(watched: object, tell: (error: unknown) => void): () => void {
+  const { _responseHandlers: waiting } = watched as Protocol
+  if (!(waiting instanceof Map)) return () => {}
+  const key = Symbol('hookspan')
+  waiting.set(key, tell)
+  return () => void waiting.delete(key)
 }
 
 /** Tells the other side where in the trace it is asked from. What the user says wins. */
