@@ -7,7 +7,7 @@ import {
   CreateMessageRequestSchema,
   ElicitRequestSchema,
 } from '@modelcontextprotocol/sdk/types.js'
-import { createMcpHandler, inputRequired, McpServer } from '@modelcontextprotocol/server'
+import { createMcpHandler, fromJsonSchema, inputRequired, McpServer } from '@modelcontextprotocol/server'
 import { HookDispatcher } from 'hookspan'
 import { observeMcpClient, observeMcpServer } from 'hookspan/mcp'
 import { redact, toolPolicy } from 'hookspan/policies'
@@ -185,5 +185,34 @@ it('a question that a server of 2026-07-28 gives as its result stays one where a
   await client.connect(new StreamableHTTPClientTransport(new URL('http://shop.example/mcp'), { fetch }))
   expect(await client.callTool({ name: 'asks' })).toMatchObject(text('{"action":"accept","content":{}}'))
   expect(asked).toEqual(['Mail [email]?'])
+  await client.close()
+})
+
+it('a call that the client sends again, with headers that the server wants, is one call', async () => {
+  const dispatcher = new HookDispatcher()
+  const asked: unknown[] = []
+  dispatcher.use({
+    name: 'careful',
+    gates: [{ id: 'asked', point: 'beforeToolCall', decide: ({ payload }) => void asked.push(payload) }],
+  })
+  const region = { type: 'string', 'x-mcp-header': 'Region' }
+  const inputSchema = fromJsonSchema<{ region: string }>({ type: 'object', properties: { region } })
+  const handler = createMcpHandler(() => {
+    const server = new McpServer({ name: 'shop', version: '1.0.0' })
+    server.registerTool('find', { inputSchema }, async (args) => text(args.region))
+    return server
+  })
+  const client = new Client({ name: 'test', version: '1.0.0' }, { versionNegotiation: { mode: 'auto' } })
+  const sent: (string | null)[] = []
+  const fetch = async (url: string | URL, init?: RequestInit) => {
+    const request = new Request(url, init)
+    if (request.headers.get('mcp-method') === 'tools/call') sent.push(request.headers.get('mcp-param-region'))
+    return handler.fetch(request)
+  }
+  await client.connect(new StreamableHTTPClientTransport(new URL('http://shop.example/mcp'), { fetch }))
+  observeMcpClient(client, { dispatcher })
+  expect(await client.callTool({ name: 'find', arguments: { region: 'eu' } })).toMatchObject(text('eu'))
+  expect(sent).toEqual([null, 'eu'])
+  expect(asked).toEqual([{ region: 'eu' }])
   await client.close()
 })

@@ -76,6 +76,8 @@ interface InFlight {
   readonly calls: SafeCalls | undefined
   readonly tool: PendingTool
   readonly traceparent: string | undefined
+  /** What is sent, an object of ours. */
+  readonly params: Loose
   /** The client's own methods ask by `request()`, as whoever asks by it alone does: once for each call. */
   isRequested: boolean
 }
@@ -85,9 +87,10 @@ const sending = new AsyncLocalStorage<InFlight>()
 
 function isTold(client: object, method: Method, params: Loose): boolean {
   const sent = sending.getStore()
-  const { apiName } = KINDS[method].named(params)
-  if (sent?.client !== client || sent.method !== method || sent.tool.apiName !== apiName) return false
-  if (sent.isRequested) return false
+  if (sent?.client !== client || sent.method !== method) return false
+  const isSame = sent.tool.apiName === KINDS[method].named(params).apiName
+  // Version 2 asks once more, with the same object, where the server wants headers that the client had not known of.
+  if (sent.params !== params && (sent.isRequested || !isSame)) return false
   sent.isRequested = true
   return true
 }
@@ -130,16 +133,17 @@ function patch(client: McpClient, options: ObserveMcpClientOptions): () => void 
     const own = asObject(how)
     const asked = own?.signal as AbortSignal | undefined
     const sent = async (given: Loose, { traceparent: ours, signal, toolCallId }: Told) => {
-      const asking = traced(given, ours)
-      const { traceparent } = traceparentOf({ method, params: asking })
+      const params = { ...traced(given, ours) }
+      const { traceparent } = traceparentOf({ method, params })
       const { apiName, args } = KINDS[method].named(given)
       const tool = { identifier: call.identifier, apiName, args, toolCallId }
-      const entry: InFlight = { client, method, calls: currentCalls(), tool, traceparent, isRequested: false }
+      const calls = currentCalls()
+      const entry: InFlight = { client, method, calls, tool, traceparent, params, isRequested: false }
       inFlight.push(entry)
       try {
         // The call ends with its run, too.
         return await withEither(asked, signal, (either) =>
-          sending.run(entry, () => send(asking, { ...own, signal: either })),
+          sending.run(entry, () => send(params, { ...own, signal: either })),
         )
       } finally {
         inFlight.splice(inFlight.indexOf(entry), 1)
