@@ -1,5 +1,6 @@
 import type { Plugin } from '../dispatcher/index.ts'
 import type { ApprovalAnswer, ApprovalRequest, Approver } from '../gates/index.ts'
+import type { AnswerOrigin } from './answer-origin.ts'
 import type { AuditEvent, AuditLog } from './audit-log.ts'
 import type { ApprovalFilter, ApprovalRecord, ApprovalStore } from './store.ts'
 
@@ -46,11 +47,12 @@ export interface Approvals extends Plugin {
   /**
    * Answers a request. The first answer counts.
    *
+   * @param origin for the audit log.
    * @throws HookspanError `APPROVAL_NOT_FOUND`, `APPROVAL_ANSWERED`, `APPROVAL_EXPIRED`, `APPROVAL_MISMATCH` when
    * `argsDigest` is not the request's, `APPROVAL_NOT_ALLOWED` when this approver or this decision is not among those
    * asked for, `APPROVAL_UNREACHABLE` when the store does not answer, `INVALID_ANSWER`.
    */
-  respond(id: string, answer: ApprovalAnswer): Promise<ApprovalRecord>
+  respond(id: string, answer: ApprovalAnswer, origin?: AnswerOrigin): Promise<ApprovalRecord>
   /** Writes a refused attempt to the audit log. */
   noteRefused(details: Omit<AuditEvent, 'event'>): Promise<void>
   /** Resolves once the channels take answers. */

@@ -39,6 +39,8 @@ export interface AuditEvent {
     /** The file was moved away, removed or emptied while this process wrote to it: `lastSeq` and `lastHash` are those of what it wrote last. */
     | 'begun_anew'
   readonly requestId?: string
+  /** The machine on which it happened. */
+  readonly host?: string
   readonly [detail: string]: unknown
 }
 
@@ -148,7 +150,7 @@ function write(
     const { entry: before, torn } = tail(file)
     if (before !== undefined) assertOwn(before, path, key)
     let { seq, hash } = before ?? { seq: 0, hash: FIRST }
-    if (torn === '' && isSameAnswer(before, event)) return known
+    if (torn === '' && isSame(before, event)) return known
     let text = ''
     const chain = (one: AuditEvent) => {
       const entry = { seq: seq + 1, at: new Date().toISOString(), ...one, prev: hash }
@@ -199,10 +201,10 @@ function writeOrNothing(file: number, text: string): void {
   }
 }
 
-/** Written by a process that was killed before the store took the answer, which is now given once more. */
-function isSameAnswer(before: AuditEntry | undefined, event: AuditEvent): boolean {
-  if (before?.event !== 'answered' || event.event !== 'answered' || event.requestId === undefined)
-    return false
+/** Written by a process that was killed before the store took the answer, or the claim, which is now given once more. */
+function isSame(before: AuditEntry | undefined, event: AuditEvent): boolean {
+  if (before?.event !== event.event || event.requestId === undefined) return false
+  if (event.event !== 'answered' && !(event.event === 'claimed' && event.state === 'run')) return false
   const { seq: _seq, at: _at, prev: _prev, hash: _hash, ...told } = before
   return canonicalJson(told) === canonicalJson(event)
 }

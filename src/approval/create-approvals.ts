@@ -1,3 +1,4 @@
+import { hostname } from 'node:os'
 import { assertSameCall } from '../gates/approver.ts'
 import type { ApprovalAnswer, ApprovalRequest, Approver, ParkedApproval } from '../gates/index.ts'
 import { isLeftRun } from '../gates/left-run.ts'
@@ -5,6 +6,7 @@ import { within } from '../internal/async.ts'
 import { describeValue, errorMessage, errorSentence, HookspanError } from '../internal/errors.ts'
 import { a, assertFields, type Fields, required } from '../internal/expect.ts'
 import { digestOf } from '../internal/json.ts'
+import { type AnswerOrigin, keptOrigin, ORIGIN, originOf } from './answer-origin.ts'
 import type { ApprovalChannel, Approvals, ApprovalsOptions } from './approvals.ts'
 import { answeredEvent, requestedEvent } from './audit-events.ts'
 import type { AuditEvent, AuditLog } from './audit-log.ts'
@@ -123,22 +125,25 @@ class ApprovalDesk implements Approvals {
     return record && asOf(record, Date.now())
   }
 
-  respond(id: string, answer: ApprovalAnswer): Promise<ApprovalRecord> {
-    return this.#sideWork.track(this.#told(id, answer))
+  respond(id: string, answer: ApprovalAnswer, origin: AnswerOrigin = {}): Promise<ApprovalRecord> {
+    return this.#sideWork.track(this.#told(id, answer, origin))
   }
 
-  async #told(id: string, answer: ApprovalAnswer): Promise<ApprovalRecord> {
+  async #told(id: string, answer: ApprovalAnswer, origin: AnswerOrigin): Promise<ApprovalRecord> {
+    assertFields<AnswerOrigin>(origin, ORIGIN, 'the origin of an answer')
     try {
-      return await this.#respond(id, answer)
+      return await this.#respond(id, answer, origin)
     } catch (error) {
       if (error instanceof HookspanError && error.code !== 'INVALID_STATE') {
-        await this.noteRefused({ requestId: id, code: error.code, ...attemptOf(answer, error.message) })
+        const attempt = attemptOf(answer, error.message)
+        const from = originOf(origin, attempt.approver)
+        await this.noteRefused({ requestId: id, code: error.code, ...attempt, ...from })
       }
       throw error
     }
   }
 
-  async #respond(id: string, answer: ApprovalAnswer): Promise<ApprovalRecord> {
+  async #respond(id: string, answer: ApprovalAnswer, origin: AnswerOrigin): Promise<ApprovalRecord> {
     const given = answerFields(answer)
     const known = await inReach(this.store.get(id))
     if (known === undefined) {
@@ -146,7 +151,9 @@ class ApprovalDesk implements Approvals {
     }
     const clean = checkedAnswer(known, given)
     if (!isOpen(known, Date.now())) throw closedError(known, Date.now())
-    const record = await this.#trail.exclusively((append) => this.#take(known, clean, append))
+    const record = await this.#trail.exclusively((append) =>
+      this.#take(known, clean, originOf(origin, clean.approver), append),
+    )
     this.#waiters.wake(id)
     this.#tell((channel) => channel.closed?.(record))
     return record
@@ -156,14 +163,17 @@ class ApprovalDesk implements Approvals {
   async #take(
     known: ApprovalRecord,
     answer: ApprovalAnswer,
+    origin: AnswerOrigin,
     append: AuditLog['append'],
   ): Promise<ApprovalRecord> {
     const { id } = known.request
     const now = Date.now()
     const current = (await inReach(this.store.get(id))) ?? known
     if (!isOpen(current, now)) throw closedError(current, now)
-    await append(answeredEvent(known.request, answer))
-    const kept: KeptAnswer = this.#trail.isKept ? { ...answer, logged: true } : answer
+    await append({ ...answeredEvent(known.request, answer), ...origin })
+    const kept: KeptAnswer = this.#trail.isKept
+      ? { ...answer, logged: true }
+      : { ...answer, origin: { ...origin, host: hostname() } }
     const result = await this.store.answer(id, kept, now).catch(async (error: unknown) => {
       const record = await this.#takenAfterAll(id, kept, now)
       if (record !== undefined) return { record, closed: true }
@@ -302,8 +312,9 @@ class ApprovalDesk implements Approvals {
 
   /** Who answered may have known nothing of the log: it is in there before it counts. */
   async #heard({ request, answer }: ApprovalRecord): Promise<ApprovalAnswer> {
-    const { logged, ...given } = answer as KeptAnswer
-    if (!logged) await this.#trail.append({ ...answeredEvent(request, given), elsewhere: true })
+    const { logged, origin, ...given } = answer as KeptAnswer
+    const told = answeredEvent(request, given)
+    if (!logged) await this.#trail.append({ ...told, ...keptOrigin(origin), elsewhere: true })
     return given
   }
 

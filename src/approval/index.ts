@@ -1,4 +1,5 @@
 export { verifySignature } from '../internal/signature.ts'
+export type { AnswerOrigin } from './answer-origin.ts'
 export type { ApprovalChannel, Approvals, ApprovalsOptions } from './approvals.ts'
 export {
   type AuditEntry,

@@ -66,7 +66,7 @@ export function redisChannel(options: RedisChannelOptions): ApprovalChannel {
             id: string
             answer: ApprovalAnswer
           }
-          await approvals.respond(id, answer)
+          await approvals.respond(id, answer, { channel: 'redis' })
         } catch (error) {
           // The client waits for none of this.
           callBeside(() => onRefused(error, message), warn)

@@ -3,10 +3,11 @@ import { a, assertFields, type Fields, required, secret, shape } from '../intern
 import { MAX_ANSWER_BYTES, statusOfRefusal } from '../internal/http/answer.ts'
 import { bearerToken, ownerOfToken, type TokenOwner, tokenOwners } from '../internal/http/bearer.ts'
 import { json, problem, readBody, rootPath, tooMany, unauthorized } from '../internal/http/reply.ts'
-import type { Routes as ApprovalRoutes } from '../internal/http/serve-routes.ts'
+import type { Routes as ApprovalRoutes, AskedFrom } from '../internal/http/serve-routes.ts'
 import { defined } from '../internal/objects.ts'
 import { RateLimiter } from '../internal/rate-limiter.ts'
 import { assertSecret, ReplayGuard, SIGNATURE_HEADERS, verifySignature } from '../internal/signature.ts'
+import { type AnswerOrigin, originOf } from './answer-origin.ts'
 import type { Approvals } from './approvals.ts'
 import { daprAnswer, daprRequest } from './dapr.ts'
 import { AnswerUnread, readAnswer } from './read-answer.ts'
@@ -74,7 +75,7 @@ export function approvalRoutes(options: ApprovalRoutesOptions): ApprovalRoutes {
   const replay = new ReplayGuard()
   const root = `${rootPath(basePath)}/approvals`
 
-  async function answer(request: Request): Promise<Response | undefined> {
+  async function answer(request: Request, address: string | undefined): Promise<Response | undefined> {
     const { pathname, searchParams } = new URL(request.url)
     if (pathname !== root && !pathname.startsWith(`${root}/`)) return undefined
     const [, id, action, ...rest] = pathname.slice(root.length).split('/')
@@ -87,7 +88,7 @@ export function approvalRoutes(options: ApprovalRoutesOptions): ApprovalRoutes {
     const found = whoIs(request, body, owners, responds ? webhookSecret : undefined, replay)
     const caller = found instanceof Error ? undefined : found
     if (caller === undefined && !(openForReading && !responds))
-      return refuse(id, responds === id, found instanceof Error ? found.message : undefined)
+      return refuse(id, responds === id, found, address)
     const waitMs = limiter.take(caller?.key ?? 'anonymous')
     if (waitMs > 0) return tooMany(waitMs)
     if (!responds) {
@@ -101,22 +102,30 @@ export function approvalRoutes(options: ApprovalRoutesOptions): ApprovalRoutes {
       return json(200, Array.isArray(asked) ? asked.map(daprRequest) : daprRequest(asked as ApprovalRecord))
     }
     const requestId = decodeURIComponent(id as string)
-    if (!speaksDapr) return respond(approvals, requestId, request, body, caller)
-    const record = await respond(approvals, requestId, request, body, caller, daprAnswer)
+    if (!speaksDapr) return respond(approvals, requestId, request, body, caller, address)
+    const record = await respond(approvals, requestId, request, body, caller, address, daprAnswer)
     if (!record.ok) return record
     const { approved } = JSON.parse(Buffer.from(body).toString())
     return json(200, { status: 'ok', approval_request_id: requestId, approved })
   }
 
-  async function refuse(id: string | undefined, changes: boolean, why?: string): Promise<Response> {
+  async function refuse(
+    id: string | undefined,
+    changes: boolean,
+    why: unknown,
+    address: string | undefined,
+  ): Promise<Response> {
     const waitMs = limiter.take('refused')
-    if (changes && waitMs === 0) await approvals.noteRefused({ requestId: id ?? '', code: 'UNAUTHORIZED' })
-    return waitMs > 0 ? tooMany(waitMs) : unauthorized(why)
+    const isSigned = why instanceof Error
+    const origin = defined({ channel: isSigned ? SIGNED : 'http', address })
+    if (changes && waitMs === 0)
+      await approvals.noteRefused({ requestId: id ?? '', code: 'UNAUTHORIZED', ...origin })
+    return waitMs > 0 ? tooMany(waitMs) : unauthorized(isSigned ? why.message : undefined)
   }
 
-  return async (request) => {
+  return async (request, from) => {
     try {
-      return await answer(request)
+      return await answer(request, addressIn(from))
     } catch (error) {
       return problemOf(error)
     }
@@ -129,8 +138,16 @@ async function respond(
   request: Request,
   body: Uint8Array,
   caller: Caller | undefined,
+  address: string | undefined,
   translate?: (body: unknown) => object,
 ): Promise<Response> {
+  const isSigned = caller?.key === SIGNED
+  const origin: AnswerOrigin = defined({
+    channel: isSigned ? SIGNED : 'http',
+    // Theirs alone is the token; of whom it names nobody, or where a machine signs, the name is what is said.
+    identity: caller?.name === undefined ? undefined : ('proved' as const),
+    address,
+  })
   const answer = await readAnswer(
     {
       ...defined({ translate }),
@@ -139,11 +156,17 @@ async function respond(
       contentType: request.headers.get('content-type') ?? '',
       approver: caller?.name,
       // Caught on its way and sent to another request, in a process that has not seen it, it would count for that one.
-      needsDigest: caller?.key === SIGNED,
+      needsDigest: isSigned,
     },
-    (details) => approvals.noteRefused(details),
+    (details) => approvals.noteRefused({ ...details, ...originOf(origin, details.approver) }),
   )
-  return json(200, await approvals.respond(requestId, answer))
+  return json(200, await approvals.respond(requestId, answer, origin))
+}
+
+/** Servers that call routes themselves, as Bun's and Deno's, hand over something of their own. */
+function addressIn(from: AskedFrom | undefined): string | undefined {
+  const address: unknown = from?.remoteAddress
+  return typeof address === 'string' && address !== '' ? address : undefined
 }
 
 /** @throws HookspanError `INVALID_OPTION`. */

@@ -286,6 +286,54 @@ describe('an answer', () => {
     expect(ran).toEqual([])
   })
 
+  it('is not used up where the claim cannot be written down: the call runs once it can', async () => {
+    const path = `${folder()}/audit.jsonl`
+    const log = auditLog({ path })
+    let full = true
+    const audit: AuditLog = {
+      append: async (event) => {
+        if (full && event.event === 'claimed') throw new Error('the disk is full')
+        return log.append(event)
+      },
+    }
+    const store = memoryStore()
+    const { approver } = createApprovals({ store, audit })
+    await store.add(request('apr_1'))
+    await createApprovals({ store, audit }).respond('apr_1', { decision: 'approve' })
+    await expect(approver.ledger?.claim('apr_1')).rejects.toThrow('the disk is full')
+    full = false
+    expect(await approver.ledger?.claim('apr_1')).toEqual({ state: 'run' })
+    expect(await approver.ledger?.claim('apr_1')).toEqual({ state: 'unknown' })
+    expect(entriesIn(path)).toMatchObject([
+      { event: 'answered' },
+      { event: 'claimed', state: 'run' },
+      { event: 'claimed', state: 'unknown' },
+    ])
+  })
+
+  it.each([
+    ['another process was faster', async () => ({ state: 'unknown' }) as const, 'claimed', 'unknown'],
+    [
+      'the store is away',
+      async () => {
+        throw new Error('the store is gone')
+      },
+      'refused',
+      undefined,
+    ],
+  ])('whose claim was written down is followed by what came of it: %s', async (_why, claim, event, state) => {
+    const path = `${folder()}/audit.jsonl`
+    const store = memoryStore()
+    const approvals = createApprovals({ store, audit: auditLog({ path }) })
+    await store.add(request('apr_1'))
+    await approvals.respond('apr_1', { decision: 'approve' })
+    store.claim = claim
+    await approvals.approver.ledger?.claim('apr_1').catch(() => {})
+    const [, first, second] = entriesIn(path)
+    expect(first).toMatchObject({ event: 'claimed', state: 'run' })
+    expect(second).toMatchObject({ event, ...(state && { state }), requestId: 'apr_1' })
+  })
+
   it('is asked for only where the question is in the log', async () => {
     const { approvals, call, ran } = desk({ audit: failing('requested') })
     expect(await call()).toMatchObject({ state: 'denied', code: 'approval_error' })
@@ -294,9 +342,13 @@ describe('an answer', () => {
   })
 })
 
-function eventsIn(path: string): string[] {
+function entriesIn(path: string): AuditEvent[] {
   const lines = readFileSync(path, 'utf8').trimEnd().split('\n')
-  return lines.map((line) => (JSON.parse(line) as AuditEvent).event)
+  return lines.map((line) => JSON.parse(line) as AuditEvent)
+}
+
+function eventsIn(path: string): string[] {
+  return entriesIn(path).map(({ event }) => event)
 }
 
 it('has each call that nobody was asked about any more; one that cannot be written down does not run', async () => {

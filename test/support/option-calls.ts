@@ -6,6 +6,7 @@ import { type Agent, execAgent, redisCheckpoints, resumeAgent, sqliteCheckpoints
 import { observeAISDK, runWith } from 'hookspan/ai-sdk'
 import { observeAnthropic } from 'hookspan/anthropic'
 import {
+  type AnswerOrigin,
   approvalRoutes,
   auditLog,
   createApprovals,
@@ -332,7 +333,7 @@ export const CALLS: Record<string, Record<string, Call>> = {
     ApprovalChannel: (more) => createApprovals({ channels: [{ name: 'c', ...more }] }),
   },
   'createApprovals().list': { ApprovalFilter: (more) => createApprovals().list(more) },
-  'createApprovals().respond': { ApprovalAnswer: answered },
+  'createApprovals().respond': { ApprovalAnswer: answered, AnswerOrigin: (more) => answered({}, more) },
   redisChannel: {
     RedisChannelOptions: (more) => redisChannel({ secret: 'a secret of some length', ...more }),
   },
@@ -466,11 +467,11 @@ async function traced(use: (tracing: ReturnType<typeof startTracing>) => unknown
   }
 }
 
-async function answered(more: object): Promise<unknown> {
+async function answered(more: object, origin?: AnswerOrigin): Promise<unknown> {
   const store = memoryStore()
   const approvals = createApprovals({ store })
   await store.add({ id: 'r', allow: ['approve', 'reject', 'edit'] } as never)
-  return approvals.respond('r', { decision: 'approve', ...more })
+  return approvals.respond('r', { decision: 'approve', ...more }, origin)
 }
 
 async function mocked(more: object): Promise<unknown> {

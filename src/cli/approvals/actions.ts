@@ -78,7 +78,7 @@ async function answer(id: string, flags: AnswerFlags, given: ApprovalAnswer): Pr
     const { as, reason } = flags
     // What is answered is what was just shown. An unknown request is refused by the desk, which writes it down.
     const more = defined({ argsDigest: record?.request.argsDigest, approver: as, reason })
-    const answered = await desk.respond(id, { ...given, ...more })
+    const answered = await desk.respond(id, { ...given, ...more }, 'cli')
     if (flags.json) printJson(answered)
     else show(answered)
   })

@@ -4,6 +4,7 @@ import type { ApprovalAnswer } from '../../gates/index.ts'
 import { errorSentence } from '../../internal/errors.ts'
 import { defined, isRecord } from '../../internal/objects.ts'
 import { shownUrl } from '../../internal/shown-url.ts'
+import { userName } from '../../internal/user.ts'
 import { UsageError } from '../failure.ts'
 import { assertAddress, assertToken } from '../whom-to-ask.ts'
 import { openApprovals } from './open-approvals.ts'
@@ -27,7 +28,8 @@ export const MOST_LISTED = 1_000
 export interface Desk {
   list(status: string | undefined): Promise<ApprovalRecord[]>
   get(id: string): Promise<ApprovalRecord | undefined>
-  respond(id: string, answer: ApprovalAnswer): Promise<ApprovalRecord>
+  /** By which way of ours it came is told where the requests are of this machine: a server says so itself. */
+  respond(id: string, answer: ApprovalAnswer, channel: 'cli' | 'mcp'): Promise<ApprovalRecord>
 }
 
 /** @throws when there is no such place, naming it. */
@@ -42,7 +44,7 @@ export async function withDesk<T>(flags: DeskPlace, run: (desk: Desk) => Promise
       list: (status) =>
         approvals.list({ limit: MOST_LISTED, ...defined({ status: status as 'pending' | undefined }) }),
       get: (id) => approvals.get(id),
-      respond: (id, given) => approvals.respond(id, given),
+      respond: (id, given, channel) => approvals.respond(id, given, { channel, user: userName() }),
     })
   } finally {
     await approvals.close()

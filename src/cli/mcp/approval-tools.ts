@@ -83,7 +83,7 @@ function answering({ place, approver }: ApprovalToolsOptions): McpTool {
           `Expected \`args\` with decision "edit" and with no other, got ${args === undefined ? 'none' : 'some'} with "${decision}".`,
         )
       const answer = { decision, ...defined({ argsDigest, args, reason, stop, approver }) } as ApprovalAnswer
-      const { status, answer: taken } = await withDesk(place, (desk) => desk.respond(id, answer))
+      const { status, answer: taken } = await withDesk(place, (desk) => desk.respond(id, answer, 'mcp'))
       return { text: JSON.stringify({ id, status, answer: taken }) }
     },
   })

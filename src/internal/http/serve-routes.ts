@@ -5,8 +5,14 @@ import { a, type Fields } from '../expect.ts'
 import { hostNames } from './host-names.ts'
 import { Unanswered } from './unanswered.ts'
 
+/** Who asks, which a `Request` does not say. */
+export interface AskedFrom {
+  /** Of the other end of the connection. */
+  readonly remoteAddress?: string | undefined
+}
+
 /** Answers a request, or undefined for a path that is not its own. */
-export type Routes = (request: Request) => Promise<Response | undefined>
+export type Routes = (request: Request, from?: AskedFrom) => Promise<Response | undefined>
 
 export interface ServeOptions {
   /** 0 takes a free one. @default 0 */
@@ -76,7 +82,9 @@ async function serve(
     ),
     ...(hasBody && { body: Readable.toWeb(request) as ReadableStream, duplex: 'half' }),
   } as RequestInit)
-  const answer = (await routes(asked)) ?? new Response('Not found', { status: 404 })
+  const answer =
+    (await routes(asked, { remoteAddress: request.socket.remoteAddress })) ??
+    new Response('Not found', { status: 404 })
   const text = await answer.text()
   // What was not read of a refused body would block the connection: it is closed, and whoever has it is told, so that the next
   // request, which may be a human's answer, is not sent into nothing.

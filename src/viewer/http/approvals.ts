@@ -1,11 +1,13 @@
 /** Requests of agents to people, answered from the page. Whose they are is not the viewer's business: it is handed them. */
 import type { IncomingMessage } from 'node:http'
+import { type AnswerOrigin, originOf } from '../../approval/answer-origin.ts'
 import { AnswerUnread, readAnswer } from '../../approval/read-answer.ts'
 import { type ApprovalFilter, type ApprovalRecord, isOpen } from '../../approval/store.ts'
 import { errorMessage } from '../../internal/errors.ts'
 import { statusOfRefusal } from '../../internal/http/answer.ts'
 import { defined } from '../../internal/objects.ts'
 import { idsOfOperation } from '../../internal/operation-ids.ts'
+import { userName } from '../../internal/user.ts'
 import { MOST_ASKED, type WaitingRequest } from '../model/approval.ts'
 import { type ApprovalContext, approvalContext } from '../model/approval-context.ts'
 import type { Store } from '../store/store.ts'
@@ -19,7 +21,7 @@ type ApprovalAnswer = NonNullable<ApprovalRecord['answer']>
 export interface ViewerApprovals {
   list(filter?: ApprovalFilter): Promise<ApprovalRecord[]>
   get(id: string): Promise<ApprovalRecord | undefined>
-  respond(id: string, answer: ApprovalAnswer): Promise<ApprovalRecord>
+  respond(id: string, answer: ApprovalAnswer, origin?: AnswerOrigin): Promise<ApprovalRecord>
   /** Writes an attempt to the audit log that is no answer at all. */
   noteRefused?(details: {
     requestId: string
@@ -83,15 +85,17 @@ export class PageApprovals {
     if (approvals === undefined) {
       throw new HttpError(404, 'No approvals here: start `hookspan view --approvals FILE`.')
     }
+    // Nobody proves to the page who they are: it answers in the name that it was started with.
+    const address = request.socket.remoteAddress
+    const origin: AnswerOrigin = defined({ channel: 'page', address, user: userName() })
     try {
       // Who answers is told by whoever started the viewer, never by the page. And only what was seen there may run.
       const { approver: _, ...given } = await bodies.use(request, (body) =>
-        readAnswer(
-          { requestId: id, body, approver: this.#approver, needsDigest: true },
-          (details) => approvals.noteRefused?.(details) ?? Promise.resolve(),
+        readAnswer({ requestId: id, body, approver: this.#approver, needsDigest: true }, async (details) =>
+          approvals.noteRefused?.({ ...details, ...originOf(origin, details.approver) }),
         ),
       )
-      return await approvals.respond(id, { ...given, ...defined({ approver: this.#approver }) })
+      return await approvals.respond(id, { ...given, ...defined({ approver: this.#approver }) }, origin)
     } catch (error) {
       if (error instanceof HttpError) throw error
       const status = error instanceof AnswerUnread ? error.status : statusOfRefusal(error)

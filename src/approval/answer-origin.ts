@@ -1,0 +1,45 @@
+import { a, type Fields } from '../internal/expect.ts'
+import { defined } from '../internal/objects.ts'
+
+/**
+ * By what way an answer came, and whether it is known who gave it: what the audit log says of it. Whoever hands the answer in says
+ * so, never the answer itself.
+ */
+export interface AnswerOrigin {
+  /** `http`, `webhook`, `redis`, `page`, `cli`, `mcp`, or a name of yours. @default 'code' */
+  readonly channel?: string
+  /**
+   * `proved`: by something that only the approver has, as a token of their own. `claimed`: it was only said.
+   *
+   * @default 'claimed'
+   */
+  readonly identity?: 'proved' | 'claimed'
+  /** From where it came over the network, as the server saw it. */
+  readonly address?: string
+  /** The account, of the operating system, of the process that took it. */
+  readonly user?: string
+}
+
+/** With the machine on which it was taken. */
+export interface KeptOrigin extends AnswerOrigin {
+  readonly host: string
+}
+
+export const ORIGIN: Fields<AnswerOrigin> = {
+  channel: a.name,
+  identity: a.oneOf('proved', 'claimed'),
+  address: a.name,
+  user: a.name,
+}
+
+/** Whose name an answer has, and how far that is known. An attempt may have none. */
+export function originOf(origin: AnswerOrigin, approver: unknown): AnswerOrigin {
+  const { channel = 'code', identity = 'claimed', address, user } = origin
+  return defined({ channel, identity: approver === undefined ? undefined : identity, address, user })
+}
+
+/** What comes out of a store may be of anybody who writes to it: nothing else of it is told. */
+export function keptOrigin(origin: Partial<KeptOrigin> = {}): object {
+  const { channel, identity, address, user, host } = origin
+  return defined({ channel, identity, address, user, host })
+}
