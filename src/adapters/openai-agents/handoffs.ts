@@ -90,6 +90,7 @@ async function handedOver(
 ): Promise<unknown> {
   const args = parseArguments(text)
   const toolCallId = place.callIdOf(handoff.toolName)
+  place.made.add(toolCallId)
   const call = (await place.step()).openToolCall<unknown, unknown>({
     ...defined({ toolCallId }),
     identifier: 'agent',

@@ -10,6 +10,7 @@ import type { Interruption, RunState } from './sdk.ts'
  */
 export async function tellAsked(place: Place, state: RunState): Promise<void> {
   for (const item of state.getInterruptions()) {
+    place.made.add(idOf(item))
     // What waits in an agent that is a tool is told in its own run.
     if (item.rawItem.type === 'function_call' || item.agent !== state._currentAgent) continue
     const about = askedAbout(item)

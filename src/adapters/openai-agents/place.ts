@@ -1,6 +1,7 @@
 import { AsyncLocalStorage } from 'node:async_hooks'
 import type { HookDispatcher, ToolCallInit } from '../../dispatcher/index.ts'
 import { errorMessage } from '../../internal/errors.ts'
+import { jsonIn } from '../../internal/json.ts'
 import { defined } from '../../internal/objects.ts'
 import { asName, asObject, asObjects, asText, parseArguments } from '../../wire/reading.ts'
 import { currentCalls, type SafeCalls } from '../safe/calls.ts'
@@ -39,7 +40,7 @@ export class Place {
   #told: Promise<unknown> | undefined
   /** Names of what the model may call. */
   #offered: ReadonlySet<unknown> = new Set()
-  /** Ids of the calls of the turn that its tools were asked for. */
+  /** Ids of the calls of the turn that are told: those that its tools were asked for, and those that run none. */
   readonly made = new Set<string | undefined>()
   /** Ids of the calls that a human has told the SDK to make. */
   readonly approved = new Set<string | undefined>()
@@ -52,7 +53,7 @@ export class Place {
   /** Where the calls of a turn belong: one model call begins one, what it is asked again for stays in it. */
   async turn({ input, tools, handoffs }: ModelRequest): Promise<SafeStep> {
     if (this.#step !== undefined && this.#answered !== undefined) {
-      await this.#tellUnknown(({ callId: called }) => {
+      await this.#tellUnmade(({ callId: called }) => {
         const isAnswer = ({ type, callId }: Item) => type === 'function_call_result' && callId === called
         const why = asText(asObject(asObjects(input).findLast(isAnswer)?.output)?.text)
         return why === undefined ? undefined : new Error(why)
@@ -105,16 +106,22 @@ export class Place {
     warnOfUnseen(`the model ${name}`)
   }
 
-  /** Calls of tools that there are not end the run, or are answered by the SDK. */
-  async #tellUnknown(why: (call: Item) => unknown): Promise<void> {
+  /**
+   * Calls that run no tool: of those that there are not, which end the run or are answered by the SDK, and with arguments
+   * that are no JSON, which it answers.
+   */
+  async #tellUnmade(why: (call: Item) => unknown): Promise<void> {
     for (const item of this.#answered ?? []) {
       const { type, name, namespace, callId } = item
       const [apiName, toolCallId] = [asName(name), asName(callId)]
       if (type !== 'function_call' || apiName === undefined || namespace !== undefined) continue
-      if (this.#offered.has(name) || this.made.has(toolCallId)) continue
-      const error = why(item)
+      const text = asText(item.arguments) ?? ''
+      const isOffered = this.#offered.has(name)
+      if ((isOffered && jsonIn(text) !== undefined) || this.made.has(toolCallId)) continue
+      const error = why(item) ?? (isOffered ? new Error('the arguments are no JSON') : undefined)
       if (error === undefined) continue
-      const args = parseArguments(asText(item.arguments) ?? '')
+      this.made.add(toolCallId)
+      const args = parseArguments(text)
       await this.#step?.failedCall({ apiName, args, ...defined({ toolCallId }) }, error)
     }
   }
@@ -151,7 +158,7 @@ export class Place {
     this.#told = undefined
     const step = this.#step
     const ended = errorMessage(failed?.error)
-    await this.#tellUnknown(({ name }) =>
+    await this.#tellUnmade(({ name }) =>
       ended.startsWith(`Tool ${String(name)} not found`) ? failed?.error : undefined,
     )
     for (const item of this.#answered ?? []) {

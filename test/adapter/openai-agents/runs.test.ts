@@ -1,4 +1,5 @@
 import { Agent, run as globalRun, type InputGuardrail, Runner } from '@openai/agents'
+import { assistantMessage, functionCall, ScriptedModel } from '@openai/agents/testing'
 import { InMemorySpanExporter, SimpleSpanProcessor, TracerProvider } from '@opentelemetry/sdk-trace'
 import { HookDispatcher } from 'hookspan'
 import { deny } from 'hookspan/gates'
@@ -153,6 +154,40 @@ describe('a run that ends early', () => {
       runner.run(undefined as never, 'hi').then(String, (error: Error) => error.message)
 
     expect(await told(watched().runner)).toBe(await told(bareRunner()))
+  })
+})
+
+describe('a call whose arguments are no JSON', () => {
+  it.each<[string, object, string]>([
+    ['is told with what the model hears', {}, '{"q":'],
+    ['is told where it has none at all', {}, ''],
+    ['is told where it ends the run', { toolUseBehavior: 'stop_on_first_tool' }, '{"q":'],
+  ])('%s', async (_how, more, text) => {
+    const play = async (runner: Runner) => {
+      const bodies: string[] = []
+      const broken = { ...functionCall('look', {}, { callId: 'broken' }), arguments: text }
+      const model = new ScriptedModel([[broken], [assistantMessage('done')]])
+      const { history } = await runner.run(agentOf({ model, tools: [looking(bodies)], ...more }), 'hi')
+      expect(bodies).toEqual([])
+      return history
+    }
+    const { events, runner } = watched()
+
+    expect(await play(runner)).toEqual(await play(bareRunner()))
+    expect(findAll(events, 'onToolCallError')).toMatchObject([
+      { apiName: 'look', toolCallId: 'broken', stepIndex: 0 },
+    ])
+    expect(findAll(events, 'beforeToolCall')).toMatchObject([{ args: text || {} }])
+    expect(findAll(events, 'onComplete')).toMatchObject([{ totals: { toolCalls: 1 } }])
+  })
+
+  it('is not told as failed while a human is asked about it', async () => {
+    const { events, runner } = watched()
+    const broken = { ...functionCall('look', {}, { callId: 'broken' }), arguments: '{"q":' }
+    const tools = [looking([], { needsApproval: async () => false })]
+    const { interruptions } = await runner.run(agentOf({ model: new ScriptedModel([[broken]]), tools }), 'hi')
+    expect(interruptions).toHaveLength(1)
+    expect(findAll(events, 'onToolCallError')).toEqual([])
   })
 })
 
