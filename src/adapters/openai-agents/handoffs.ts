@@ -97,6 +97,8 @@ async function handedOver(
     source: 'agent',
     apiName: handoff.toolName,
     args,
+    // The SDK stops for a human where it asks tools, and asks no handoff.
+    parkable: false,
   })
   const decided = await call.decided
   if (decided.state !== 'run') {

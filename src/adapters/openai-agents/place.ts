@@ -114,9 +114,11 @@ export class Place {
     for (const item of this.#answered ?? []) {
       const { type, name, namespace, callId } = item
       const [apiName, toolCallId] = [asName(name), asName(callId)]
-      if (type !== 'function_call' || apiName === undefined || namespace !== undefined) continue
-      const text = asText(item.arguments) ?? ''
       const isOffered = this.#offered.has(name)
+      // What a namespace has may wait to be found by a search.
+      if (type !== 'function_call' || apiName === undefined || (namespace !== undefined && !isOffered))
+        continue
+      const text = asText(item.arguments) ?? ''
       if ((isOffered && jsonIn(text) !== undefined) || this.made.has(toolCallId)) continue
       const error = why(item) ?? (isOffered ? new Error('the arguments are no JSON') : undefined)
       if (error === undefined) continue

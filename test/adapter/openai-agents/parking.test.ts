@@ -275,6 +275,25 @@ describe('a mocked call that its own tool wants a human for', () => {
   })
 })
 
+describe('a handoff that a gate wants a human for', () => {
+  it('is denied where the approver parks runs, as the SDK asks no handoff', async () => {
+    const approvals = createApprovals({ mode: 'park' })
+    const dispatcher = new HookDispatcher()
+    dispatcher.use(approvals)
+    dispatcher.use({ name: 'careful', gates: [requireHuman({ match: 'transfer_to_*' })] })
+    const events = eventsOf(dispatcher)
+    const model = scripted([['transfer_to_billing', {}]], 'stayed')
+    const agent = agentOf({ model, handoffs: [agentOf({ name: 'billing', model })] })
+
+    const result = await observed(bareRunner(), { dispatcher }).run(agent, 'hi')
+
+    expect(result.finalOutput).toBe('stayed')
+    expect(JSON.stringify(model.lastCall?.request.input)).toContain('let it wait in the process')
+    expect(findAll(events, 'afterToolCall')).toMatchObject([{ outcome: 'denied', code: 'approval_error' }])
+    expect(await approvals.list()).toMatchObject([{ status: 'cancelled' }])
+  })
+})
+
 describe('a human who is asked in the process', () => {
   it('is waited for, and the SDK does not notice', async () => {
     const { runner, bodies, events } = processOf('approve')

@@ -1,4 +1,11 @@
-import { Agent, run as globalRun, type InputGuardrail, Runner } from '@openai/agents'
+import {
+  Agent,
+  type AgentConfiguration,
+  run as globalRun,
+  type InputGuardrail,
+  Runner,
+  toolNamespace,
+} from '@openai/agents'
 import { assistantMessage, functionCall, ScriptedModel } from '@openai/agents/testing'
 import { InMemorySpanExporter, SimpleSpanProcessor, TracerProvider } from '@opentelemetry/sdk-trace'
 import { HookDispatcher } from 'hookspan'
@@ -158,16 +165,24 @@ describe('a run that ends early', () => {
 })
 
 describe('a call whose arguments are no JSON', () => {
-  it.each<[string, object, string]>([
+  it.each<[string, Partial<AgentConfiguration> & { namespace?: string }, string]>([
+    ['is told of a tool in a namespace', { namespace: 'crm' }, '{"q":'],
     ['is told with what the model hears', {}, '{"q":'],
     ['is told where it has none at all', {}, ''],
     ['is told where it ends the run', { toolUseBehavior: 'stop_on_first_tool' }, '{"q":'],
   ])('%s', async (_how, more, text) => {
     const play = async (runner: Runner) => {
       const bodies: string[] = []
-      const broken = { ...functionCall('look', {}, { callId: 'broken' }), arguments: text }
+      const { namespace, ...settings } = more
+      const broken = {
+        ...functionCall('look', {}, { callId: 'broken' }),
+        arguments: text,
+        ...(namespace && { namespace }),
+      }
       const model = new ScriptedModel([[broken], [assistantMessage('done')]])
-      const { history } = await runner.run(agentOf({ model, tools: [looking(bodies)], ...more }), 'hi')
+      const own = [looking(bodies)]
+      const tools = namespace ? toolNamespace({ name: namespace, description: 'More.', tools: own }) : own
+      const { history } = await runner.run(agentOf({ model, tools, ...settings }), 'hi')
       expect(bodies).toEqual([])
       return history
     }
