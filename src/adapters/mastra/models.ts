@@ -4,6 +4,7 @@ import { observeModel } from '../ai-sdk/observed-model.ts'
 import type { SdkModel, SdkModelOptions } from '../ai-sdk/sdk.ts'
 import type { MastraRun } from './mastra-run.ts'
 import type { MastraAgent } from './sdk.ts'
+import { tellingInStream, throwing } from './told-in-stream.ts'
 
 interface ModelContext {
   readonly requestContext?: unknown
@@ -40,7 +41,7 @@ async function observed(
   // By a name, or by how it is reached: the SDK makes the model of it.
   const model = isModel(config) ? config : await agent.getModel({ requestContext, modelConfig: config })
   if (!isModel(model) || model.specificationVersion === 'v1') return model
-  const own = observeModel(model, run.run, undefined) as Required<SdkModel>
+  const own = observeModel(throwing(model), run.run, undefined) as Required<SdkModel>
   // No proxy of the SDK's own classes: these it would take as they are, and they answer in streams alone.
   const asked = {
     specificationVersion: model.specificationVersion,
@@ -53,7 +54,8 @@ async function observed(
     doStream: (options: SdkModelOptions) => ask(run, options, () => own.doStream(options)),
   }
   // In the class of the SDK's own that it would put around it: so it is known again where a step is prepared.
-  const made = (await agent.getModel({ requestContext, modelConfig: asked })) as object
+  const made = (await agent.getModel({ requestContext, modelConfig: asked })) as SdkModel
+  tellingInStream(made)
   run.models.add(made)
   return Object.assign(made, 'gatewayId' in model && { gatewayId: model.gatewayId })
 }

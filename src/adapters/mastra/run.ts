@@ -11,6 +11,7 @@ import { observedModels, observedSteps } from './models.ts'
 import { tellAnswered, tellAsked } from './own-approval.ts'
 import type { MastraAgent, MastraMethod, MastraOptions, MastraResult } from './sdk.ts'
 import { telemetryOf } from './telemetry.ts'
+import { tripwireOf } from './tripwire.ts'
 
 /** What an agent was asked for. */
 export interface Asked {
@@ -37,6 +38,8 @@ export async function generated(host: MastraHost, asked: Asked): Promise<MastraR
   }
   remember(result, run)
   if (result.finishReason === 'suspended') await suspended(started, result)
+  const tripped = tripwireOf(result)
+  if (tripped !== undefined) await run.fail(tripped)
   const refusal = run.isPart ? undefined : await run.end(asName(result.text))
   if (refusal !== undefined) throw refusal
   return result
@@ -48,9 +51,12 @@ export async function streamed(host: MastraHost, asked: Asked): Promise<MastraRe
   const { run } = started
   try {
     const defaults = await defaultsOf(asked)
+    let given: MastraResult | undefined
+    const failure = (event: Finish) => given && failureOf(run, { ...event, tripwire: given.tripwire })
     const result = await made(started, asked, {
-      onFinish: finishing(run, asked.options?.onFinish ?? defaults.onFinish),
+      onFinish: finishing(run, asked.options?.onFinish ?? defaults.onFinish, failure),
     })
+    given = result
     remember(result, run)
     whenAborted(run, () => void run.fail(run.signal?.reason))
     if (!run.isPart) {
@@ -66,9 +72,15 @@ export async function streamed(host: MastraHost, asked: Asked): Promise<MastraRe
 }
 
 /** Before whoever reads is told that it is over. One that waits may have calls that are still at work. */
-function finishing(run: ObservedRun, own: MastraOptions['onFinish']): (event: Finish) => Promise<unknown> {
+function finishing(
+  run: ObservedRun,
+  own: MastraOptions['onFinish'],
+  failureIn: (event: Finish) => unknown,
+): (event: Finish) => Promise<unknown> {
   return async (event) => {
     const theirs = await own?.(event as never)
+    const failure = failureIn(event)
+    if (failure !== undefined) await run.fail(failure)
     const refusal = event.finishReason === 'suspended' || run.isPart ? undefined : await run.over(event.text)
     if (refusal !== undefined) throw refusal
     return theirs
@@ -78,14 +90,21 @@ function finishing(run: ObservedRun, own: MastraOptions['onFinish']): (event: Fi
 interface Finish {
   readonly finishReason?: unknown
   readonly text?: string
+  readonly error?: unknown
+}
+
+/** What a stream failed with, or who ended it. */
+function failureOf(run: ObservedRun, { error, tripwire }: Pick<MastraResult, 'error' | 'tripwire'>): unknown {
+  return error === undefined ? tripwireOf({ tripwire }) : (run.failure?.error ?? error)
 }
 
 async function over(started: MastraRun, result: MastraResult): Promise<void> {
   const { run } = started
   await result._waitUntilFinished?.()
   if (result.status === 'suspended') await suspended(started, result)
-  if (result.error === undefined) await run.over()
-  else await run.fail(run.failure?.error ?? result.error)
+  const failure = failureOf(run, result)
+  if (failure === undefined) await run.over()
+  else await run.fail(failure)
 }
 
 async function suspended({ run, suspended }: MastraRun, result: MastraResult): Promise<void> {

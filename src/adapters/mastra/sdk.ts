@@ -61,6 +61,8 @@ export interface MastraResult {
   readonly runId?: string
   readonly finishReason?: unknown
   readonly suspendPayload?: unknown
+  /** What a processor said that ended it. */
+  readonly tripwire?: unknown
   /** Of a stream. */
   readonly status?: string
   readonly error?: unknown
