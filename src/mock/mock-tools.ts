@@ -7,6 +7,7 @@ import { expected } from '../internal/expect.ts'
 import { isFailedExpectation } from '../internal/failed-expectation.ts'
 import { checkSchema, formatProblems } from '../internal/schema/check-schema.ts'
 import type { SchemaProblem } from '../internal/schema/problem.ts'
+import { isToolResult } from '../wire/mcp-result.ts'
 import { assertMockToolsOptions } from './assert-mock-options.ts'
 import { attach } from './attached.ts'
 import { Failures } from './failures.ts'
@@ -324,7 +325,10 @@ export class MockTools implements Disposable {
     const schema = call.outputSchema ?? this.#catalog.outputSchema(call.apiName)
     if (schema === undefined || this.#options.schemas === 'off' || 'error' in mock || mock.success === false)
       return
-    const result = mock.data === undefined ? mock.content : mock.data
+    const given = mock.data === undefined ? mock.content : mock.data
+    const served = call.source === 'mcp' && isToolResult(given) ? given : undefined
+    if (served?.isError === true) return
+    const result = served === undefined ? given : served.structuredContent
     const problems = await this.#check(schema, result, call.apiName, 'output')
     if (problems.length === 0) return
     throw this.#fail(

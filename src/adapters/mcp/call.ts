@@ -2,6 +2,7 @@ import { isMockedFailure, tellsFailure } from '../../dispatcher/calls/tool-outco
 import type { ToolCallInit, ToolFunction, ToolOutcome, ToolRunContext } from '../../dispatcher/index.ts'
 import { errorMessage, HookspanError } from '../../internal/errors.ts'
 import { isRecord } from '../../internal/objects.ts'
+import { isToolResult } from '../../wire/mcp-result.ts'
 import { asObject, asText, type Loose } from '../../wire/reading.ts'
 import type { SafeCalls } from '../safe/calls.ts'
 import { isToolFailure, ToolFailure, toldFailure } from '../tool-failure.ts'
@@ -44,15 +45,13 @@ export const KINDS: Readonly<Record<'tools/call' | 'resources/read' | 'prompts/g
   },
 }
 
-const BLOCKS = new Set(['text', 'image', 'audio', 'resource', 'resource_link'])
-
-/** Whether it is what a server itself would give: what a tool tells of may have a content as well. */
-export function isToolResult(value: unknown): boolean {
-  const content = asObject(value)?.content
-  return Array.isArray(content) && content.every((block) => BLOCKS.has(asText(asObject(block)?.type) ?? ''))
-}
-
 export type Method = keyof typeof KINDS
+
+/** What mocked calls of a tool are held to. */
+export interface Schemas {
+  readonly inputSchema?: unknown
+  readonly outputSchema?: unknown
+}
 
 /** Tells that nobody waits for a call any more, with what it ends with. @returns stops it. */
 export type GivenUp = (leave: (reason: unknown) => void) => () => void
@@ -71,13 +70,19 @@ export async function callServer(
     method,
     identifier,
     params,
-  }: { readonly method: Method; readonly identifier: string; readonly params: Loose },
+    schemas,
+  }: {
+    readonly method: Method
+    readonly identifier: string
+    readonly params: Loose
+    readonly schemas?: Schemas
+  },
   send: (params: Loose, context: ToolRunContext) => unknown,
   givenUp?: GivenUp,
 ): Promise<unknown> {
   const kind = KINDS[method]
   let gave: unknown
-  const init: ToolCallInit = { ...kind.named(params), identifier, source: 'mcp' }
+  const init: ToolCallInit = { ...kind.named(params), ...schemas, identifier, source: 'mcp' }
   const outcome = await made(calls, init, givenUp, async (args, context) => {
     gave = await send(args === init.args ? params : kind.asked(params, args), context)
     assertWorked(gave)

@@ -10,6 +10,7 @@ import { replace } from '../replace.ts'
 import { currentCalls, type SafeCalls } from '../safe/calls.ts'
 import { AttachedObjects } from '../sdk-loop/attached.ts'
 import { callServer, type GivenUp, KINDS, type Method } from './call.ts'
+import { ListedTools } from './listed-tools.ts'
 import { type Told, toldAlready, within } from './place.ts'
 import { type Request, traced, traceparentOf, watchHandlers, whenClosed } from './protocol.ts'
 import { askHuman, askModel } from './questions.ts'
@@ -42,6 +43,7 @@ interface McpClient extends TaskClient {
   request?(request: Request, ...rest: unknown[]): Promise<unknown>
   readResource?: Ask
   getPrompt?: Ask
+  listTools?(...asked: unknown[]): Promise<unknown>
   getServerVersion?(): { readonly name?: string } | undefined
 }
 
@@ -127,9 +129,11 @@ function patch(client: McpClient, options: ObserveMcpClientOptions): () => void 
   // Version 1 has the schema of the result before the options, with a default.
   warnOfVersion(`@modelcontextprotocol/${client.callTool.length === 1 ? 'sdk' : 'client'}`)
   const inFlight: InFlight[] = []
+  const tools = new ListedTools()
   const identifier = () => options.serverName ?? (client.getServerVersion?.()?.name || 'mcp')
   const make = (method: Method, params: unknown, how: unknown, send: Send): Promise<unknown> => {
-    const call = { method, identifier: identifier(), params: asObject(params) ?? {} }
+    const given = asObject(params) ?? {}
+    const call = { method, identifier: identifier(), params: given, schemas: tools.of(method, given) }
     const own = asObject(how)
     const asked = own?.signal as AbortSignal | undefined
     const sent = async (given: Loose, { traceparent: ours, signal, toolCallId }: Told) => {
@@ -185,6 +189,7 @@ function patch(client: McpClient, options: ObserveMcpClientOptions): () => void 
       }),
     )
   }
+  undo.push(tools.watch(client))
   undo.push(watchTaskStreams(client, (params, how, send) => make('tools/call', params, how, send)))
   undo.push(watchQuestions(client, options, inFlight))
   return () => {
