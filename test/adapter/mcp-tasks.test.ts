@@ -4,10 +4,11 @@ import { InMemoryTransport } from '@modelcontextprotocol/sdk/inMemory.js'
 import { McpServer } from '@modelcontextprotocol/sdk/server/mcp.js'
 import { CallToolResultSchema, CreateTaskResultSchema } from '@modelcontextprotocol/sdk/types.js'
 import { HookDispatcher } from 'hookspan'
+import { createApprovals, memoryStore } from 'hookspan/approval'
 import { mutate } from 'hookspan/gates'
 import { observeMcpClient, observeMcpServer, unobserveMcpClient } from 'hookspan/mcp'
 import { mock, mockTools } from 'hookspan/mock'
-import { redact, toolPolicy } from 'hookspan/policies'
+import { redact, requireHuman, toolPolicy } from 'hookspan/policies'
 import { afterEach, describe, expect, it } from 'vitest'
 import { z } from 'zod'
 import { activityTree } from '../support/activity-tree.ts'
@@ -98,6 +99,27 @@ describe('a tool of an MCP server that runs as a task', () => {
     await settled(ours.dispatcher)
     expect(ours.tree.lines()).toContain('  execute_tool search (error)')
   })
+
+  it.each(['signal', 'connection'])(
+    'ends with an error message where its %s ends while a human is asked',
+    async (by) => {
+      const { client, ran, dispatcher } = await observed()
+      const approvals = createApprovals({ store: memoryStore() })
+      dispatcher.use(approvals)
+      dispatcher.use({ name: 'careful', gates: [requireHuman()] })
+      const controller = new AbortController()
+      const messages = all(stream(client, 'search', { signal: controller.signal }))
+      const open = async () => (await approvals.list({ status: 'pending' })).length
+      await expect.poll(open).toBe(1)
+      const reason = new Error('enough')
+      if (by === 'signal') controller.abort(reason)
+      else await client.close()
+      const message = by === 'signal' ? 'enough' : expect.stringContaining('Connection closed')
+      expect(await messages).toEqual([{ type: 'error', error: expect.objectContaining({ message }) }])
+      await expect.poll(open).toBe(0)
+      expect(ran).toEqual([])
+    },
+  )
 
   it('is not asked for where it is denied', async () => {
     const { client, ran, dispatcher } = await observed()

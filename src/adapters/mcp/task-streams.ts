@@ -1,4 +1,3 @@
-import { HookspanError } from '../../internal/errors.ts'
 import type { Loose } from '../../wire/reading.ts'
 import { replace } from '../replace.ts'
 import type { Request } from './protocol.ts'
@@ -67,15 +66,10 @@ async function* relayed(
 ): AsyncGenerator<Message> {
   let came = Promise.withResolvers<Message>()
   let pulled = Promise.withResolvers<void>()
-  /** What the stream tells as its error, which it does not throw. */
-  let told: unknown
   const call = make(async (stream) => {
     for await (const message of stream) {
       if (message.type === 'result') return message.result
-      if (message.type === 'error') {
-        told = message.error
-        throw told
-      }
+      if (message.type === 'error') throw message.error
       came.resolve(message)
       await pulled.promise
     }
@@ -100,11 +94,9 @@ async function* relayed(
   } finally {
     if (left) pulled.reject(new DOMException('The stream was left before its end.', 'AbortError'))
   }
+  // The SDK's own streams end with a result or an error, and never throw.
   yield await call.then(
     (result) => ({ type: 'result', result }),
-    (error: unknown) => {
-      if (error !== told && !(error instanceof HookspanError)) throw error
-      return { type: 'error', error }
-    },
+    (error: unknown) => ({ type: 'error', error }),
   )
 }
