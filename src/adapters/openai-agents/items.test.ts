@@ -57,6 +57,18 @@ it('is told which model of the AI SDK answered by what it writes into its items,
   expect(reply('gpt-5')).toBeUndefined()
 })
 
+it.each([
+  [{ finishReason: { unified: 'length', raw: 'max_tokens' } }, 'length'],
+  [{ finishReason: 'content-filter' }, 'content_filter'],
+  [{ finishReason: 'stop' }, 'stop'],
+  [{ choices: [{ finish_reason: 'length' }] }, 'length'],
+  [{ status: 'incomplete', incomplete_details: { reason: 'max_output_tokens' } }, 'length'],
+  [undefined, 'stop'],
+])('is told that a reply was cut off where only what stands beside it says so: %j', (providerData, told) => {
+  const output = [{ type: 'message', role: 'assistant', content: [{ type: 'output_text', text: 'Be' }] }]
+  expect(readResponse({ output, usage: {}, providerData } as never).response.finishReasons).toEqual([told])
+})
+
 describe('changedReply', () => {
   const thought = {
     type: 'reasoning',

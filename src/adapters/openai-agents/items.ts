@@ -129,10 +129,32 @@ export function responseToWire({ output, usage, responseId, providerData }: Mode
     id: responseId,
     object: 'response',
     status: asText(providerData?.status) ?? 'completed',
+    ...cutOff(providerData),
     model,
     output: asList(output).flatMap((item) => (isRecord(item) ? [toWire(item)] : [])),
     usage: usageToWire(usage, providerData?.usage, model),
   })
+}
+
+const CUT_OFF: Readonly<Record<string, string>> = {
+  length: 'max_output_tokens',
+  content_filter: 'content_filter',
+  'content-filter': 'content_filter',
+}
+
+/** Of chat completions and of the AI SDK's models the SDK takes a reply that was cut off for one that is whole. */
+function cutOff({ choices, finishReason }: Loose = {}): Loose {
+  const said = asObjects(choices)[0]?.finish_reason ?? asObject(finishReason)?.unified ?? finishReason
+  const reason = CUT_OFF[asText(said) ?? '']
+  return reason === undefined ? {} : { status: 'incomplete', incomplete_details: { reason } }
+}
+
+/** What a streamed reply says of itself on its way, and its end does not. */
+export function saidOnWay({ type, event }: Item, before: Loose | undefined): Loose | undefined {
+  const { model, choices, finishReason } = type === 'model' ? (asObject(event) ?? {}) : {}
+  const isLast = asText(asObjects(choices)[0]?.finish_reason) !== undefined
+  const said = defined({ model: asName(model), finishReason, choices: isLast ? choices : undefined })
+  return Object.keys(said).length === 0 ? before : { ...before, ...said }
 }
 
 /** A model of the AI SDK (`aisdk()`) names itself in each item: `anthropic.messages:claude-sonnet-4-5`. */

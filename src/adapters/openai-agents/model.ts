@@ -1,4 +1,5 @@
 import type { LlmRequest, LlmResponse } from '../../hooks/index.ts'
+import { defined } from '../../internal/objects.ts'
 import { abortedBy } from '../../wire/hold-stream.ts'
 import { modelServer } from '../../wire/model-server.ts'
 import { asName, asText, type Loose } from '../../wire/reading.ts'
@@ -12,6 +13,7 @@ import {
   requestToWire,
   responseOf,
   responseToWire,
+  saidOnWay,
 } from './items.ts'
 import { patches } from './patches.ts'
 import { callsHere, currentFrame } from './place.ts'
@@ -211,7 +213,11 @@ async function* within(
 }
 
 async function* toldEvents(events: AsyncIterable<Item> | Iterable<Item>): AsyncGenerator<Told> {
-  for await (const event of events) yield { ...wireEvent(event), event }
+  let said: Loose | undefined
+  for await (const event of events) {
+    said = saidOnWay(event, said)
+    yield { ...wireEvent(event, said), event }
+  }
 }
 
 function doneOf({ response }: Item): ModelResponse {
@@ -219,13 +225,15 @@ function doneOf({ response }: Item): ModelResponse {
   return { ...(rest as unknown as ModelResponse), responseId: asText(id) ?? '' }
 }
 
-function wireEvent(event: Item): Loose {
+function wireEvent(event: Item, said: Loose | undefined): Loose {
   const { type, delta } = event
   if (type === 'output_text_delta') {
     return { type: 'response.output_text.delta', output_index: 0, content_index: 0, delta }
   }
   if (type !== 'response_done') return { type: 'response.in_progress' }
-  return { type: 'response.completed', response: responseToWire(doneOf(event)) }
+  const reply = doneOf(event)
+  const providerData = said && { ...said, ...reply.providerData }
+  return { type: 'response.completed', response: responseToWire({ ...reply, ...defined({ providerData }) }) }
 }
 
 function eventsOf({ responseId, ...rest }: ModelResponse): Item[] {
