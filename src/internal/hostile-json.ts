@@ -1,3 +1,5 @@
+import { undeceived } from './look-alikes.ts'
+
 /** Deeper JSON than this comes from nobody who means well. */
 const MAX_DEPTH = 64
 
@@ -13,7 +15,7 @@ export function parseHostileJson(given: string | Uint8Array): unknown {
   try {
     value = JSON.parse(text)
   } catch {
-    throw new Error(`it is not JSON: ${JSON.stringify(text.slice(0, 60))}`)
+    throw new Error(`it is not JSON: ${undeceived(JSON.stringify(text.slice(0, 60)))}`)
   }
   assertHarmless(value)
   const twice = repeatedKey(text)

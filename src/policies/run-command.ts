@@ -1,6 +1,6 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { existsSync, statSync } from 'node:fs'
-import { isAbsolute } from 'node:path'
+import { resolve } from 'node:path'
 import { GateFailure } from '../gates/index.ts'
 import { endBy, hearSignals, isHeardByOthers, ownListeners } from '../internal/signals.ts'
 
@@ -101,11 +101,17 @@ function said(complaint: string): string {
   return line === '' ? '' : `: ${line}`
 }
 
+/** What a shell would have read. */
+const NO_SHELL = /\s|^[~$%]/
+const ASKS =
+  ': no shell reads it, so that what follows the program goes into `args`, and its path is written out'
+
 function notStarted(command: string, cwd: string, error: NodeJS.ErrnoException): string {
   if (error.code === 'ENOENT' && !isFolder(cwd)) return `its folder ${cwd} does not exist`
-  if (error.code === 'ENOENT' && isAbsolute(command) && existsSync(command))
+  if (error.code === 'ENOENT' && /[/\\]/.test(command) && existsSync(resolve(cwd, command)))
     return `what the first line of ${command} names was not found; has it Windows line ends?`
-  if (error.code === 'ENOENT') return `the command ${command} was not found`
+  if (error.code === 'ENOENT')
+    return `the command ${command} was not found${NO_SHELL.test(command) ? ASKS : ''}`
   if (error.code === 'EACCES') return `the command ${command} is not executable`
   return `the command ${command} could not be started: ${error.message}`
 }

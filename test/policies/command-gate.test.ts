@@ -2,6 +2,7 @@ import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { chmodSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
+import { basename } from 'node:path'
 import { text } from 'node:stream/consumers'
 import { fileURLToPath } from 'node:url'
 import { type Gate, proceed } from 'hookspan/gates'
@@ -102,6 +103,18 @@ describe('commandGate', () => {
       () => guard([], { command: script('crlf', '#!/bin/sh\r\necho\r\n') }),
       'gate_error',
       /first line of .*crlf names was not found/,
+    ],
+    [
+      'has Windows line ends, and is named from its folder',
+      () => guard([], { command: `./${basename(script('crlf', '#!/bin/sh\r\necho\r\n'))}`, cwd: folder }),
+      'gate_error',
+      /first line of .*crlf names was not found/,
+    ],
+    [
+      'is written as for a shell',
+      () => guard([], { command: `${process.execPath} --version` }),
+      'gate_error',
+      /no shell reads it, so that what follows the program goes into `args`/,
     ],
     ['is slow', () => guard(['slow'], { timeoutMs: 300 }), 'gate_timeout', /no decision within 300 ms/],
     ['floods its output', () => guard(['flood']), 'gate_error', /more than 1048576 bytes/],

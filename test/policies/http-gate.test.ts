@@ -108,6 +108,15 @@ describe('httpGate', () => {
     expect(connections()).toBe(1)
   })
 
+  it('loses no question to a server that closes without a word, also of more than go out at once', async () => {
+    const { url } = await serve((request, response) => {
+      response.end('{"decision":"proceed"}', () => request.socket.end())
+    })
+    const { op } = start([guard(url)])
+    const calls = await Promise.all(Array.from({ length: 300 }, () => callTool(op, {})))
+    expect(calls.filter(({ outcome }) => outcome.state !== 'completed')).toEqual([])
+  })
+
   it('is asked over a connection of its own where those that were kept have been closed', async () => {
     const asked = new Map<Socket, number>()
     let waiting: (() => void)[] = []

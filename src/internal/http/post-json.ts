@@ -137,6 +137,9 @@ export async function postJson(options: PostOptions): Promise<PostReply> {
 
 class StaleSocket extends Error {}
 
+/** What had a request before: `reusedSocket` says it of none that waited until a socket was free. */
+const used = new WeakSet<object>()
+
 function send(options: PostOptions, connection: 'kept' | 'anew' = 'kept') {
   const { url, body, id, secret, signedAtMs: timestampMs = Date.now(), signal, maxBodyBytes } = options
   const { headers, allowPrivateAddresses } = options
@@ -157,8 +160,13 @@ function send(options: PostOptions, connection: 'kept' | 'anew' = 'kept') {
       ...(secret === undefined ? { 'webhook-id': id } : signatureHeaders({ secret, id, body, timestampMs })),
     },
   })
+  let isReused = false
+  outgoing.on('socket', (socket) => {
+    isReused = used.has(socket)
+    used.add(socket)
+  })
   outgoing.on('error', (error: NodeJS.ErrnoException) => {
-    const stale = outgoing.reusedSocket && error.code === 'ECONNRESET'
+    const stale = isReused && error.code === 'ECONNRESET'
     reject(stale ? new StaleSocket(error.message) : error)
   })
   // Whoever answers so speaks something else from there on, and nothing more is told of the request.
