@@ -72,6 +72,11 @@ function searchTool(found: (q: string) => unknown = (q) => `found ${q}`) {
 
 const five = { stopWhen: ai.isStepCount(5), maxRetries: 0 }
 
+const onlyText = (value: unknown) =>
+  typeof (value as { q?: unknown }).q === 'string'
+    ? { success: true as const, value }
+    : { success: false as const, error: new Error('q: expected a text') }
+
 /** What a model was told in its last request, as JSON. */
 const toldTo = (model: MockLanguageModelV4) =>
   JSON.stringify((model.doGenerateCalls.at(-1) ?? model.doStreamCalls.at(-1))?.prompt)
@@ -751,6 +756,38 @@ describe('one mock, one gate, one approval', () => {
     const model = says([call('search', { q: 'a' })], [text('done')])
     await observeAISDK(ai, { dispatcher }).generateText({ model, tools: { search }, prompt: 'go', ...five })
     expect(execute.mock.calls[0]?.[0]).toEqual({ q: 'b' })
+  })
+
+  it.each([
+    ['a Standard Schema', z.object({ q: z.string() })],
+    ['a schema of the SDK', ai.jsonSchema({ type: 'object' }, { validate: onlyText })],
+    ['a function', () => ai.zodSchema(z.object({ q: z.string() }))],
+  ])('an edit that does not fit %s of the tool is an error, and runs nothing', async (_name, inputSchema) => {
+    const answers = [{ q: 7 }, { query: 'b' }, { q: 'b' }]
+    const { dispatcher, events } = dispatcherWith(requireHuman({ match: ['search'] }))
+    const requestApproval = async () => ({ decision: 'edit' as const, args: answers.shift() })
+    dispatcher.use({ name: 'human', approver: { requestApproval } })
+    const execute = vi.fn(async (_input: unknown) => 'found')
+    const tools = { search: ai.tool({ inputSchema: inputSchema as never, execute }) }
+    const asked = ['a', 'b', 'c'].map((q) => [call('search', { q })])
+    const model = says(...asked, [text('done')])
+    await observeAISDK(ai, { dispatcher }).generateText({ model, tools, prompt: 'go', ...five })
+    expect(execute.mock.calls.map(([input]) => input)).toEqual([{ q: 'b' }])
+    expect(toldTo(model)).toMatch(
+      /The arguments were changed, and do not fit the schema of the tool: .*q.*expected/,
+    )
+    await dispatcher.drain()
+    expect(events.filter(({ hookType }) => hookType === 'onToolCallError')).toHaveLength(2)
+  })
+
+  it('an edit counts where the schema takes nothing that it gave itself', async () => {
+    const { dispatcher } = dispatcherWith(gate('beforeToolCall', () => mutate({ q: 8 })))
+    const execute = vi.fn(async (_input: unknown) => 'found')
+    const inputSchema = z.object({ q: z.string().transform(Number) })
+    const model = says([call('search', { q: '7' })], [text('done')])
+    const tools = { search: ai.tool({ inputSchema, execute }) }
+    await observeAISDK(ai, { dispatcher }).generateText({ model, tools, prompt: 'go', ...five })
+    expect(execute.mock.calls[0]?.[0]).toEqual({ q: 8 })
   })
 
   it('a denial that ends the run lets the SDK end it with its result', async () => {

@@ -4,6 +4,7 @@ import { defined, isRecord } from '../../internal/objects.ts'
 import { currentCalls, type SafeCalls } from '../safe/calls.ts'
 import type { SafeToolCall } from '../safe/tool-call.ts'
 import type { ObservedRun } from '../sdk-run/observed-run.ts'
+import { misfit } from './misfit.ts'
 import type { ToldModel } from './perform-tool.ts'
 import type { SdkTool } from './sdk.ts'
 
@@ -58,10 +59,12 @@ export class DecidedCalls {
         refused,
       }),
     })
+    const decision = await call.decided
+    const wrong = decision.state === 'run' && (await misfit(tool.inputSchema, input, decision.args))
     const decided: DecidedCall = {
       name,
       call,
-      decision: await call.decided,
+      decision: wrong ? await call.fail(wrong) : decision,
       input,
       toolCallId,
       says: (told, result) => this.#says(decided, told, result),
