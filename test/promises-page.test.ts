@@ -10,7 +10,7 @@ const SUBJECTS = {
   'Spans and the spool': 23,
   'The exporter': 12,
   'Guards never vanish': 18,
-  'What was shown is what runs': 12,
+  'What was shown is what runs': 13,
   'Humans, and runs that wait': 24,
   'Observers change nothing': 10,
   'Streams under a gate': 9,
