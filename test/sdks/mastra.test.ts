@@ -280,6 +280,26 @@ describe('an approval of Mastra itself', () => {
     ])
   })
 
+  it('of a call that a gate has denied does not tell it again', async () => {
+    const bodies: unknown[] = []
+    const { agent, dispatcher, told, asked } = await asking(
+      bodies,
+      [call('look', { q: 'a' }), call('look', { q: 'b' }, 'call_2'), { content: 'done' }],
+      (on) => on.use({ name: 'careful', gates: [toolPolicy({ deny: ['look'] })] }),
+    )
+    const { runId } = asked
+    const again = await agent.approveToolCallGenerate({ runId, toolCallId: 'call_1' })
+    expect(again.finishReason).toBe('suspended')
+    const { text, steps } = await agent.approveToolCallGenerate({ runId, toolCallId: 'call_2' })
+    await dispatcher.drain()
+    expect(text).toBe('done')
+    expect(bodies).toEqual([])
+    const results = steps.flatMap(({ toolResults }: Untyped) => toolResults)
+    expect(results.map(({ payload }: Untyped) => payload.result.code)).toContain('tool_not_allowed')
+    const denied = ['beforeToolCall look', 'afterToolCall look']
+    expect(only(told, HUMAN)).toEqual(['onStart support', ...denied, ...denied, 'onComplete support'])
+  })
+
   it('tells a call that a human declined, which no mock answers', async () => {
     const bodies: unknown[] = []
     const seen: unknown[] = []

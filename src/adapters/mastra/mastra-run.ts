@@ -1,10 +1,16 @@
 import { AsyncLocalStorage } from 'node:async_hooks'
+import type { ParkedOperation, ToolOutcome } from '../../dispatcher/index.ts'
 import { HookspanError } from '../../internal/errors.ts'
 import { defined } from '../../internal/objects.ts'
 import { ObservedRun, type RunHost, type SaidOfRun } from '../sdk-run/observed-run.ts'
 import { runWith } from '../sdk-run/run-with.ts'
 
 const frames = new AsyncLocalStorage<MastraRun>()
+
+type Refused = Map<string, ToolOutcome>
+
+/** Of runs that wait in this process. */
+const refusedIn = new WeakMap<ParkedOperation, Refused>()
 
 /** Who observes, and how. */
 export interface MastraHost extends RunHost {
@@ -24,6 +30,8 @@ export class MastraRun {
   readonly servers = new Map<string, string>()
   /** Calls that stopped the loop themselves, by their ids. */
   readonly suspended = new Set<string>()
+  /** How calls ended, by their ids, about which Mastra asks a human though a gate has decided: they are made once that has answered. */
+  readonly refused: Refused
   /** What the SDK was called with: who calls it once more with that, as `hookspan/register` does, makes no second run. */
   given: object | undefined
   /** Why a run was refused: Mastra puts what is thrown into errors of its own. */
@@ -35,6 +43,9 @@ export class MastraRun {
     this.host = host
     this.#said = said
     this.run = new ObservedRun(host, said)
+    const { resumed, parked } = this.run
+    this.refused = (resumed && refusedIn.get(resumed)) ?? new Map()
+    parked.then((to) => to && refusedIn.set(to, this.refused)).catch(() => {})
   }
 
   /** The run of which the running code is part. */

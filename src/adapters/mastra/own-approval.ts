@@ -1,19 +1,15 @@
 import { isRecord } from '../../internal/objects.ts'
 import { asName } from '../../wire/reading.ts'
 import type { ObservedRun } from '../sdk-run/observed-run.ts'
+import type { MastraRun } from './mastra-run.ts'
 import type { MastraOptions } from './sdk.ts'
 
 /**
  * Tells of a run that was suspended because Mastra itself asks a human (`requireApproval`, `requireToolApproval`): it does so
  * before the tool is run, so that the call is not known yet. Gates are asked first, now and when the tool is run; mocks then alone.
- *
- * @param suspended calls that are under way, of which the question may be that of an agent below: it is told there.
+ * Of a call that is under way the question is that of an agent below: it is told there.
  */
-export async function tellAsked(
-  run: ObservedRun,
-  payload: unknown,
-  suspended: ReadonlySet<string>,
-): Promise<void> {
+export async function tellAsked({ run, suspended, refused }: MastraRun, payload: unknown): Promise<void> {
   if (!isRecord(payload) || 'suspendPayload' in payload) return
   const { toolName, args } = payload
   const apiName = asName(toolName)
@@ -22,6 +18,7 @@ export async function tellAsked(
   const calls = await run.calls()
   const call = calls.openToolCall<unknown, unknown>({ toolCallId, apiName, args, asksFirst: true })
   const decided = await call.decided
+  if (decided.state !== 'waiting') refused.set(toolCallId, await call.outcome)
   if (decided.state !== 'waiting' || decided.request !== undefined) return
   calls.openHumanIntervention({ pendingTools: [{ identifier: 'local', apiName, args, toolCallId }] }).park()
 }

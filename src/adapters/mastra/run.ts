@@ -107,9 +107,9 @@ async function over(started: MastraRun, result: MastraResult): Promise<void> {
   else await run.fail(failure)
 }
 
-async function suspended({ run, suspended }: MastraRun, result: MastraResult): Promise<void> {
-  run.waitingFor = 'human'
-  if (!run.isPart) await tellAsked(run, await result.suspendPayload, suspended)
+async function suspended(started: MastraRun, result: MastraResult): Promise<void> {
+  started.run.waitingFor = 'human'
+  if (!started.run.isPart) await tellAsked(started, await result.suspendPayload)
 }
 
 async function made(started: MastraRun, asked: Asked, more: object): Promise<MastraResult> {

@@ -90,6 +90,9 @@ class Call {
   }
 
   async make(input: unknown, options: MastraToolOptions): Promise<unknown> {
+    const { toolCallId = '' } = options
+    const refused = this.#run.refused.get(toolCallId)
+    if (refused !== undefined && this.#run.refused.delete(toolCallId)) return told(refused, this.#tool)
     return options.isBackgroundTask === true ? this.#alone(input, options) : this.#make(input, options)
   }
 
