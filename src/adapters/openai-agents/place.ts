@@ -164,9 +164,8 @@ export class Place {
       ended.startsWith(`Tool ${String(name)} not found`) ? failed?.error : undefined,
     )
     for (const item of this.#answered ?? []) {
-      const init = this.#refusals(item)
-      if (init !== undefined && !this.made.has(init.toolCallId))
-        await step?.openToolCall<unknown, unknown>(init).outcome
+      const init = this.#refusals(item, this.made)
+      if (init !== undefined) await step?.openToolCall<unknown, unknown>(init).outcome
     }
     this.made.clear()
     this.#step = undefined
@@ -178,7 +177,11 @@ export class Place {
   }
 }
 
-export type Refusals = (rawItem: Item) => ToolCallInit<unknown> | undefined
+/** @param made ids of the calls that were made, of which none was refused. */
+export type Refusals = (
+  rawItem: Item,
+  made: ReadonlySet<string | undefined>,
+) => ToolCallInit<unknown> | undefined
 
 export interface AskedHuman {
   readonly toolCallId: string

@@ -65,10 +65,11 @@ export function callOf(
  */
 export function refusals(agent: Agent, context: unknown, tools: readonly AnyTool[]): Refusals {
   const { isToolApproved } = (context ?? {}) as Partial<RunContext>
-  return (rawItem) => {
+  return (rawItem, made) => {
     const item = { rawItem, name: nameOf(rawItem, tools) }
     const toolCallId = idOf(item)
-    if (typeof isToolApproved !== 'function' || item.name === undefined || toolCallId === undefined) return
+    if (toolCallId === undefined || made.has(toolCallId)) return
+    if (typeof isToolApproved !== 'function' || item.name === undefined) return
     if (answerTo(context as RunContext, item, toolCallId, item.name) !== false) return
     const call = callOf(agent, tools.filter(isFunctionTool), item, item.name)
     const reason = reasonOf(context as RunContext, item, toolCallId, item.name) ?? REFUSED.reason
