@@ -576,6 +576,17 @@ describe.each(['1', '2'] as const)('version %s of the MCP SDK', (version) => {
     },
   )
 
+  it('that its caller gives up while a human is asked at the server is interrupted there', async () => {
+    const both = await pair()
+    const { dispatcher, events } = dispatcherWith()
+    dispatcher.use(createApprovals({ store: memoryStore() }))
+    dispatcher.use({ name: 'careful', gates: [requireHuman({ match: 'search' })] })
+    observeMcpServer(both.server, { dispatcher })
+    await expect(call(both, 'search', { timeout: 20 })).rejects.toThrow()
+    await expect.poll(() => findAll(events, 'onComplete')).toMatchObject([{ reason: 'interrupted' }])
+    expect(both.live).not.toHaveBeenCalled()
+  })
+
   it('refuses to let a call wait for a human in another process', async () => {
     const { client, live } = await pair()
     expect(MCP_CAPABILITIES.park).toBe(false)

@@ -89,7 +89,7 @@ function serving(method: Method, name: string, dispatcher: HookDispatcher): Arou
     })
     try {
       const result = await callServer(op, call, (params) => handler({ ...request, params }, extra))
-      await op.complete()
+      await op.complete(op.signal?.aborted ? { reason: 'interrupted' } : {})
       return result
     } catch (error) {
       if (op.signal?.aborted) await op.complete({ reason: 'interrupted' })
