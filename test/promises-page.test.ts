@@ -11,7 +11,7 @@ const SUBJECTS = {
   'The exporter': 12,
   'Guards never vanish': 18,
   'What was shown is what runs': 13,
-  'Humans, and runs that wait': 24,
+  'Humans, and runs that wait': 25,
   'Observers change nothing': 10,
   'Streams under a gate': 9,
   'The viewer under fire': 9,

@@ -1,7 +1,8 @@
 import type { Plugin } from '../dispatcher/index.ts'
 import type { ApprovalAnswer, ApprovalRequest, Approver } from '../gates/index.ts'
 import type { AnswerOrigin } from './answer-origin.ts'
-import type { AuditEvent, AuditLog } from './audit-log.ts'
+import type { AuditEvent } from './audit-chain.ts'
+import type { AuditLog } from './audit-log.ts'
 import type { ApprovalFilter, ApprovalRecord, ApprovalStore } from './store.ts'
 
 /** Tells people of requests, and takes their answers where it has a way to. */

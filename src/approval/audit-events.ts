@@ -2,7 +2,7 @@ import { hostname } from 'node:os'
 import type { ApprovalAnswer, ApprovalRequest } from '../gates/index.ts'
 import { digestOf } from '../internal/json.ts'
 import { defined } from '../internal/objects.ts'
-import type { AuditEvent } from './audit-log.ts'
+import type { AuditEvent } from './audit-chain.ts'
 
 /** On which machine it happened. Of an answer that was given elsewhere what came with it tells. */
 export function onHost(event: AuditEvent): AuditEvent {

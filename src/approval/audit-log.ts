@@ -1,4 +1,3 @@
-import { createHash, createHmac } from 'node:crypto'
 import {
   accessSync,
   closeSync,
@@ -18,40 +17,10 @@ import { a, assertFields, type Fields, required, secret } from '../internal/expe
 import { FileLock } from '../internal/file-lock.ts'
 import { canonicalJson, digestOf } from '../internal/json.ts'
 import { makeFolder } from '../internal/make-folder.ts'
-import { isRecord } from '../internal/objects.ts'
 import { makePrivateFile } from '../internal/private-file.ts'
-import { withRegularFile } from '../internal/read-regular-file.ts'
 import { realPath } from '../internal/real-path.ts'
 import { writeWhole } from '../internal/write-whole.ts'
-
-/** What happened. Never the arguments themselves: their digest. */
-export interface AuditEvent {
-  readonly event:
-    | 'requested'
-    | 'allowed'
-    | 'answered'
-    | 'refused'
-    | 'expired'
-    | 'cancelled'
-    | 'claimed'
-    | 'settled'
-    | 'torn_line'
-    /** The file was moved away, removed or emptied while this process wrote to it: `lastSeq` and `lastHash` are those of what it wrote last. */
-    | 'begun_anew'
-  readonly requestId?: string
-  /** The machine on which it happened. */
-  readonly host?: string
-  readonly [detail: string]: unknown
-}
-
-export interface AuditEntry extends AuditEvent {
-  readonly seq: number
-  /** ISO 8601, UTC. */
-  readonly at: string
-  /** Hash of the entry before; 64 zeros for the first. */
-  readonly prev: string
-  readonly hash: string
-}
+import { type AuditEntry, type AuditEvent, FIRST, hashOf, parseEntry } from './audit-chain.ts'
 
 export interface AuditLog {
   append(event: AuditEvent): Promise<void>
@@ -68,13 +37,11 @@ export interface AuditOptions {
   key?: string
 }
 
-const FIELDS: Fields<AuditOptions> = { path: required(a.name), key: secret(a.name) }
+export const AUDIT_FIELDS: Fields<AuditOptions> = { path: required(a.name), key: secret(a.name) }
 
-const FIRST = '0'.repeat(64)
 const LOCK_TIMEOUT_MS = 5_000
 const FIRST_WAIT_MS = 5
 const LONGEST_WAIT_MS = 100
-const READ_BYTES = 1_048_576
 
 /**
  * An append-only file of one JSON object a line, each chained to the one before by hash. Several processes may write;
@@ -83,7 +50,7 @@ const READ_BYTES = 1_048_576
  * @throws HookspanError `INVALID_OPTION` for a path at which no file can be written.
  */
 export function auditLog(options: AuditOptions): AuditLog {
-  assertFields<AuditOptions>(options, FIELDS, 'auditLog')
+  assertFields<AuditOptions>(options, AUDIT_FIELDS, 'auditLog')
   const { key } = options
   assertWritable(options.path)
   const path = resolve(options.path)
@@ -227,16 +194,10 @@ function tail(file: number): { entry?: AuditEntry; torn: string } {
   const torn = text.slice(end + 1)
   const line = text.slice(text.lastIndexOf('\n', end - 1) + 1, Math.max(end, 0))
   if (line === '') return { torn }
-  const entry = parse(Buffer.from(`${line}\n`))
+  const entry = parseEntry(Buffer.from(`${line}\n`))
   if (entry === undefined)
     throw new HookspanError('INVALID_STATE', 'The last line of the audit log is not one of its own.')
   return { entry, torn }
-}
-
-function hashOf(entry: object, key: string | undefined): string {
-  const text = canonicalJson(entry)
-  const hash = key === undefined ? createHash('sha256') : createHmac('sha256', key)
-  return hash.update(text).digest('hex')
 }
 
 /** Runs it while no other process writes. */
@@ -265,93 +226,5 @@ async function withLock<T>(log: string, run: () => Promise<T>): Promise<T> {
     return await run()
   } finally {
     lock.release()
-  }
-}
-
-export type AuditReport =
-  | { readonly ok: true; readonly entries: number; readonly lastHash: string }
-  | { readonly ok: false; readonly line: number; readonly problem: string }
-
-/**
- * Reads an audit log from its beginning and finds the first line that was changed, removed, added or moved. The end
- * cut off is only found where the number of entries, or the last hash, is known from elsewhere.
- */
-export function verifyAudit(options: AuditOptions): AuditReport {
-  assertFields<AuditOptions>(options, FIELDS, 'verifyAudit')
-  const { path, key } = options
-  return withRegularFile(path, (file, size) => verified(linesOf(file, size), key))
-}
-
-function verified(lines: Iterator<Buffer, undefined>, key: string | undefined): AuditReport {
-  let seq = 0
-  let prev = FIRST
-  let line = lines.next().value
-  let entry = line && parse(line)
-  for (let at = 1; line !== undefined; at++) {
-    const fail = (problem: string): AuditReport => ({ ok: false, line: at, problem })
-    const nextLine = lines.next().value
-    const next = nextLine && parse(nextLine)
-    // Left by a process that was killed while it wrote; the entry that follows vouches for it.
-    const isTorn =
-      next?.event === 'torn_line' && next.tornDigest === digestOf(line.toString().replace(/\n$/, ''))
-    if (!isTorn) {
-      if (entry === undefined) {
-        return fail(nextLine === undefined ? 'the line is not whole' : 'the line is not an entry')
-      }
-      const { hash, ...rest } = entry
-      // As it was written, to the byte: what readers do not agree on, as a key that is there twice, is no part of the hash.
-      const written = Buffer.from(`${canonicalJson(entry)}\n`)
-      if (hashOf(rest, key) !== hash || !written.equals(line)) {
-        return fail(`the line was changed${seq > 0 ? '' : orOtherKey(key)}`)
-      }
-      if (entry.prev !== prev) return fail('the line before was changed or removed, or this one was moved')
-      if (entry.seq !== seq + 1) return fail(`expected entry ${seq + 1}, found ${entry.seq}`)
-      seq = entry.seq
-      prev = hash
-    }
-    line = nextLine
-    entry = next
-  }
-  return { ok: true, entries: seq, lastHash: prev }
-}
-
-/** Of a log whose first line does not fit nobody can tell. */
-function orOtherKey(key: string | undefined): string {
-  return key === undefined
-    ? ', or the log has a key, which was not given'
-    : ', or the log has another key, or none'
-}
-
-/** Each with what ends it. A log of years is not held as a whole. */
-function* linesOf(file: number, size: number): Generator<Buffer, undefined> {
-  const parts: Buffer[] = []
-  for (let at = 0; at < size; ) {
-    const block = Buffer.alloc(Math.min(READ_BYTES, size - at))
-    const length = readSync(file, block, 0, block.length, at)
-    if (length === 0) break
-    at += length
-    let from = 0
-    for (let end = block.indexOf('\n'); end >= 0 && end < length; end = block.indexOf('\n', from)) {
-      parts.push(block.subarray(from, end + 1))
-      yield Buffer.concat(parts.splice(0))
-      from = end + 1
-    }
-    if (from < length) parts.push(block.subarray(from, length))
-  }
-  if (parts.length > 0) yield Buffer.concat(parts)
-  return undefined
-}
-
-/** Undefined for what is none, or not whole. */
-function parse(line: Buffer): AuditEntry | undefined {
-  const text = line.toString()
-  if (!text.endsWith('\n')) return undefined
-  try {
-    const entry: unknown = JSON.parse(text)
-    // Nested so deeply that it has no canonical form, it is none of ours.
-    canonicalJson(entry)
-    return isRecord(entry) && typeof entry.hash === 'string' ? (entry as unknown as AuditEntry) : undefined
-  } catch {
-    return undefined
   }
 }

@@ -1,15 +1,9 @@
 export { verifySignature } from '../internal/signature.ts'
 export type { AnswerOrigin } from './answer-origin.ts'
 export type { ApprovalChannel, Approvals, ApprovalsOptions } from './approvals.ts'
-export {
-  type AuditEntry,
-  type AuditEvent,
-  type AuditLog,
-  type AuditOptions,
-  type AuditReport,
-  auditLog,
-  verifyAudit,
-} from './audit-log.ts'
+export type { AuditEntry, AuditEvent, AuditReport } from './audit-chain.ts'
+export { verifyAudit } from './audit-check.ts'
+export { type AuditLog, type AuditOptions, auditLog } from './audit-log.ts'
 export { createApprovals } from './create-approvals.ts'
 export { memoryStore } from './memory-store.ts'
 export { type RedisChannelOptions, readMessage, redisChannel, signedMessage } from './redis-channel.ts'

@@ -1,7 +1,8 @@
 import type { ExecutionClaim, ExecutionLedger, SettledExecution } from '../gates/index.ts'
 import { errorMessage } from '../internal/errors.ts'
+import type { AuditEvent } from './audit-chain.ts'
 import { onHost } from './audit-events.ts'
-import type { AuditEvent, AuditLog } from './audit-log.ts'
+import type { AuditLog } from './audit-log.ts'
 import type { SideWork } from './side-work.ts'
 import type { ApprovalRecord, ApprovalStore } from './store.ts'
 

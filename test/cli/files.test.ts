@@ -20,6 +20,7 @@ describe.skipIf(process.platform === 'win32')('a file that is none', () => {
     ['mocks from-trace', (file) => ['mocks', 'from-trace', file]],
     ['hooks test', (file) => ['hooks', 'test', file, '--no-user']],
     ['approvals verify', (file) => ['approvals', 'verify', file]],
+    ['approvals audit', (file) => ['approvals', 'audit', file]],
     ['hooks list --config', (file) => ['hooks', 'list', '--no-user', '--config', file]],
     ['hooks check', (file) => ['hooks', 'check', '--no-user', file]],
   ]
@@ -61,6 +62,7 @@ describe.skipIf(process.platform === 'win32')('a file name', () => {
       ['hooks', 'list', '--no-user', '--config', `${name}.yaml`],
       ['hooks', 'test', `${name}.none`, '--no-user'],
       ['approvals', 'verify', `${name}.json`],
+      ['approvals', 'audit', `${name}.json`],
       ['approvals', 'list', '--db', `${name}.db`],
       ['show', 'x', '--db', `${name}.db`],
     ]

@@ -84,6 +84,7 @@ const HELD: Readonly<Record<string, Held>> = {
   },
   'npx hookspan hooks test events.jsonl': { says: /run_shell -> deny/ },
   'npx hookspan approvals list --db approvals.db': { says: /apr_1[\s\S]*delete_order/ },
+  'npx hookspan approvals audit --help': { says: /Usage: hookspan approvals audit/ },
   'npx hookspan approvals verify --help': { says: /Usage: hookspan approvals verify/ },
   'npx hookspan runs --unfinished': { before: unfinishedRun, says: /Every run has ended/ },
   'npx hookspan runs --unfinished --checkpoints checkpoints.db --json': { says: /refund-7/ },

@@ -1,6 +1,7 @@
 import { type Command, Option } from 'commander'
 import { userName } from '../../internal/user.ts'
 import type { AnswerFlags, ApprovalFlags } from '../approvals/actions.ts'
+import type { AuditFlags } from '../approvals/show-audit.ts'
 
 const actions = () => import('../approvals/actions.ts')
 
@@ -21,6 +22,36 @@ export function registerApprovals(program: Command): void {
   )
     .option('--stop', 'end the run, too')
     .action(async (id: string, flags: AnswerFlags) => (await actions()).reject(id, flags))
+  approvals
+    .command('audit')
+    .description(
+      'who let which call run, when, by what way, and what became of it; exit code 1 where a log was changed',
+    )
+    .argument('[files...]', 'audit logs, rotated ones too, also .gz; or HOOKSPAN_AUDIT_LOG')
+    .option('--approver <name>', 'what they answered, and tried')
+    .option('--tool <glob>', 'calls of these tools')
+    .option('--run <id>', 'of this run and its sub-agents')
+    .option('--request <id>', 'of this request')
+    .option(
+      '-s, --status <status>',
+      'approved, edited, allowed, rejected, expired, cancelled, waiting or refused; approved: with edited and allowed',
+    )
+    .option('--since <time>', 'decided at or after 2026-11-01 (UTC), or within 7d')
+    .option('--until <time>', 'decided before')
+    .option(
+      '--db <file>',
+      'show the arguments, of the requests that this SQLite file has still',
+      process.env.HOOKSPAN_APPROVALS_DB,
+    )
+    .option(
+      '--key <key>',
+      'the key of the logs; once more for each other one; else HOOKSPAN_AUDIT_KEY',
+      collected,
+    )
+    .option('--json', 'print JSON')
+    .action(async (files: string[], flags: AuditFlags) =>
+      (await import('../approvals/show-audit.ts')).showAudit(files, flags),
+    )
   approvals
     .command('verify')
     .description('find the first changed line of an audit log; exit code 1 when there is one')
@@ -51,4 +82,8 @@ function withAnswer(command: Command): Command {
   return withPlace(command)
     .option('-r, --reason <text>', 'why; a refused model is told')
     .option('--as <name>', 'who answers', userName())
+}
+
+function collected(value: string, before: string[] = []): string[] {
+  return [...before, value]
 }

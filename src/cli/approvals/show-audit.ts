@@ -1,0 +1,116 @@
+/** `hookspan approvals audit`: who let which call run, and what became of it. */
+import { once } from 'node:events'
+import { existsSync } from 'node:fs'
+import { AuditChain, type AuditReport } from '../../approval/audit-chain.ts'
+import { type ApprovalStore, sqliteStore } from '../../approval/index.ts'
+import { digestOf } from '../../internal/json.ts'
+import { formatWhole } from '../../viewer/model/format.ts'
+import { UsageError } from '../failure.ts'
+import { shown } from '../render/shown.ts'
+import { plural } from '../render/terminal.ts'
+import { type AuditFilterFlags, auditFilter } from './audit-filter.ts'
+import { type AuditFile, auditFiles, linesOf } from './audit-source.ts'
+import { auditText } from './audit-text.ts'
+import { type Audited, AuditedRequests } from './audited.ts'
+
+export interface AuditFlags extends AuditFilterFlags {
+  db?: string
+  key?: string[]
+  json?: boolean
+}
+
+type Report = { path: string } & AuditReport
+
+export async function showAudit(paths: string[], flags: AuditFlags): Promise<void> {
+  const logs = paths.length > 0 ? paths : [process.env.HOOKSPAN_AUDIT_LOG ?? ''].filter(Boolean)
+  if (logs.length === 0)
+    throw new UsageError('Say which audit log: hookspan approvals audit FILE, or set HOOKSPAN_AUDIT_LOG.')
+  const isAsked = auditFilter(flags)
+  if (flags.db !== undefined && !existsSync(flags.db)) throw new UsageError(`There is no file ${flags.db}.`)
+  const files = await auditFiles(logs, flags.key ?? [process.env.HOOKSPAN_AUDIT_KEY ?? ''].filter(Boolean))
+  const store = flags.db === undefined ? undefined : sqliteStore({ path: flags.db })
+  const out = new Printed(flags.json === true)
+  const reports: Report[] = []
+  try {
+    const requests = new AuditedRequests()
+    const print = async (one: Audited) => {
+      if (isAsked(one)) await out.add(store === undefined ? one : await withArguments(one, store))
+    }
+    for (const file of files) reports.push(await follow(file, requests, print))
+    for (const one of requests.rest()) await print(one)
+  } finally {
+    await store?.dispose?.()
+  }
+  await out.end(reports)
+  for (const report of reports) tell(report)
+  if (reports.some(({ ok }) => !ok)) process.exitCode = 1
+}
+
+async function follow(
+  { path, key }: AuditFile,
+  requests: AuditedRequests,
+  print: (one: Audited) => Promise<void>,
+): Promise<Report> {
+  const chain = new AuditChain(key)
+  const take = async (line?: Buffer) => {
+    const entry = chain.next(line)
+    const over = entry && requests.add(entry, chain.isWhole)
+    if (over !== undefined) await print(over)
+  }
+  for await (const lines of linesOf(path)) for (const line of lines) await take(line)
+  await take()
+  return { path, ...chain.report }
+}
+
+/** Of what the store has, only what the log has the digest of. */
+async function withArguments(one: Audited, store: ApprovalStore): Promise<Audited> {
+  const record = await store.get(one.requestId).catch(() => undefined)
+  if (record === undefined) return one
+  const { args } = record.request
+  const edited = record.answer?.args
+  const { answer } = one
+  return {
+    ...one,
+    ...(one.argsDigest === digestOf(args) && { args }),
+    ...(answer?.editedDigest !== undefined &&
+      answer.editedDigest === digestOf(edited) && { answer: { ...answer, editedArgs: edited } }),
+  }
+}
+
+function tell(report: Report): void {
+  const path = shown(report.path)
+  if (report.ok)
+    console.error(
+      `${path}: ${formatWhole(report.entries)} ${plural(report.entries, 'entry', 'entries').replace(/^\d+ /, '')}, unchanged. Last hash: ${report.lastHash}`,
+    )
+  else
+    console.error(
+      `${path}:${report.line}: ${report.problem}. What stands there and behind it is not vouched for.`,
+    )
+}
+
+/** Each as it comes: a log of years is held nowhere as a whole. */
+class Printed {
+  readonly #asJson: boolean
+  #count = 0
+
+  constructor(asJson: boolean) {
+    this.#asJson = asJson
+  }
+
+  async add(one: Audited): Promise<void> {
+    if (!this.#asJson) await this.#write(`${auditText(one)}\n`)
+    else await this.#write(`${this.#count === 0 ? '{"requests":[\n' : ',\n'}${JSON.stringify(one)}`)
+    this.#count++
+  }
+
+  async end(logs: readonly Report[]): Promise<void> {
+    if (this.#asJson)
+      await this.#write(`${this.#count === 0 ? '{"requests":[' : ''}\n],"logs":${JSON.stringify(logs)}}\n`)
+    else if (this.#count === 0) await this.#write('Nothing of that is in the log.\n')
+  }
+
+  async #write(text: string): Promise<void> {
+    if (!process.stdout.write(text)) await once(process.stdout, 'drain')
+  }
+}
