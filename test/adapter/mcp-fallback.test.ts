@@ -8,6 +8,7 @@ import { mock, mockTools } from 'hookspan/mock'
 import { toolPolicy } from 'hookspan/policies'
 import { describe, expect, it } from 'vitest'
 import { activityTree } from '../support/activity-tree.ts'
+import { traced } from '../support/span-tree.ts'
 import { SDKS } from './subjects/mcp.ts'
 
 const text = (value: string) => ({ content: [{ type: 'text' as const, text: value }] })
@@ -19,12 +20,17 @@ describe.each(['1', '2'] as const)('what answers where there is no handler, vers
   const Client = SDKS[version].Client as unknown as typeof Client1
 
   /** A server that hands all on to somebody else. */
-  async function connected(dispatcher: HookDispatcher, ran: string[]) {
-    const server = new Server({ name: 'proxy', version: '1.0.0' }, { capabilities: { tools: {} } })
+  async function connected(
+    dispatcher: HookDispatcher,
+    ran: string[],
+    name = 'proxy',
+    answer: (params: unknown) => unknown = () => text('wiped'),
+  ) {
+    const server = new Server({ name, version: '1.0.0' }, { capabilities: { tools: {} } })
     observeMcpServer(server, { dispatcher })
     server.fallbackRequestHandler = async ({ method, params }) => {
       ran.push(`${method} ${(params as { name?: string } | undefined)?.name ?? ''}`)
-      return method === 'tools/list' ? { tools: [] } : text('wiped')
+      return (method === 'tools/list' ? { tools: [] } : await answer(params)) as ReturnType<typeof text>
     }
     const client = new Client({ name: 'test', version: '1.0.0' })
     const [left, right] = InMemoryTransport.createLinkedPair()
@@ -57,6 +63,23 @@ describe.each(['1', '2'] as const)('what answers where there is no handler, vers
       expect(ran).toEqual([])
       await client.close()
     }
+  })
+
+  it('goes on in the trace from server to server, where the request is handed on as it came', async () => {
+    using setup = traced()
+    const { dispatcher } = setup
+    const shop = await connected(dispatcher, [], 'shop')
+    observeMcpClient(shop, { dispatcher })
+    const client = await connected(dispatcher, [], 'proxy', (params) => shop.callTool(params as never))
+    observeMcpClient(client, { dispatcher, agentName: 'buyer' })
+    expect(await client.callTool(wipe)).toMatchObject(text('wiped'))
+    const names = ['invoke_agent buyer', 'execute_tool wipe', 'invoke_agent proxy', 'execute_tool wipe']
+    expect(setup.tree().split('\n')).toEqual(
+      [...names, 'execute_tool wipe', 'invoke_agent shop', 'execute_tool wipe'].map(
+        (name, depth) => '  '.repeat(depth) + name,
+      ),
+    )
+    await Promise.all([client.close(), shop.close()])
   })
 
   it('is a model call at the client', async () => {

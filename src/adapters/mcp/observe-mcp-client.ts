@@ -1,6 +1,7 @@
 import { AsyncLocalStorage } from 'node:async_hooks'
 import type { HookDispatcher, Operation } from '../../dispatcher/index.ts'
 import { OPERATION } from '../../dispatcher/is-dispatcher.ts'
+import { currentPlace } from '../../dispatcher/run/current.ts'
 import type { PendingTool } from '../../hooks/index.ts'
 import { a, type Fields } from '../../internal/expect.ts'
 import { asObject, type Loose } from '../../wire/reading.ts'
@@ -137,7 +138,7 @@ function patch(client: McpClient, options: ObserveMcpClientOptions): () => void 
     const own = asObject(how)
     const asked = own?.signal as AbortSignal | undefined
     const sent = async (given: Loose, { traceparent: ours, signal, toolCallId }: Told) => {
-      const params = { ...traced(given, ours) }
+      const params = { ...traced(given, ours, currentPlace()?.core.traced.parentTraceparent) }
       const { traceparent } = traceparentOf({ method, params })
       const { apiName, args } = KINDS[method].named(given)
       const tool = { identifier: call.identifier, apiName, args, toolCallId }

@@ -62,9 +62,16 @@ export function whenClosed(watched: object, tell: (error: unknown) => void): () 
   return () => void waiting.delete(key)
 }
 
-/** Tells the other side where in the trace it is asked from. What the user says wins. */
-export function traced<P extends Params>(params: P, traceparent: string | undefined): P {
-  return traceparent === undefined ? params : { ...params, _meta: { traceparent, ...params._meta } }
+/**
+ * Tells the other side where in the trace it is asked from. What the user says wins.
+ *
+ * @param above where the run goes on from: a proxy that hands a request on as it came has said nothing of its own by it.
+ */
+export function traced<P extends Params>(params: P, traceparent: string | undefined, above?: string): P {
+  if (traceparent === undefined) return params
+  const { _meta } = params
+  const isHandedOn = above !== undefined && _meta?.traceparent === above
+  return { ...params, _meta: { traceparent, ..._meta, ...(isHandedOn && { traceparent }) } }
 }
 
 /** From where in a trace the other side asks. */
