@@ -339,16 +339,6 @@ describe('what nobody could be asked about', () => {
     })
   })
 
-  it('is refused when a processor brings a tool along', async () => {
-    const bodies: unknown[] = []
-    const prepareStep = () => ({ tools: { look: looking(bodies) } })
-    const agent = observeMastra(agentOf([call('look', { q: 'a' }), { content: 'done' }]), {
-      dispatcher: guarded(),
-    })
-    await expect(agent.generate('Look.', { prepareStep })).rejects.toMatchObject({ code: 'NOT_CAPABLE' })
-    expect(bodies).toEqual([])
-  })
-
   it('is refused for network(), and let through where there is no gate', async () => {
     const agent = observeMastra(agentOf([]), { dispatcher: guarded() })
     await expect(agent.network('Look.')).rejects.toMatchObject({ code: 'NOT_CAPABLE' })

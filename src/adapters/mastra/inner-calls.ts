@@ -6,11 +6,24 @@ import { MastraRun } from './mastra-run.ts'
 import { patches } from './patches.ts'
 import type { MastraTools, MastraWorkflowTool } from './sdk.ts'
 
-/** The id of the tool that is at work. */
-const atWork = new AsyncLocalStorage<{ readonly id: string | undefined }>()
+/** A call of the loop. */
+interface LoopCall {
+  readonly run: MastraRun
+  readonly name: string
+  readonly toolCallId: string | undefined
+}
 
-export function whileAtWork<T>(tool: { readonly id?: unknown }, fn: () => T): T {
-  return atWork.run({ id: asName(tool.id) }, fn)
+/** The id of the tool that is at work, and of which call. */
+const atWork = new AsyncLocalStorage<{ readonly id: string | undefined; readonly call?: LoopCall }>()
+
+export function whileAtWork<T>(tool: { readonly id?: unknown }, fn: () => T, call?: LoopCall): T {
+  return atWork.run({ id: asName(tool.id), ...(call && { call }) }, fn)
+}
+
+/** Whether this is a call that is at work already: what a processor puts around a tool calls the tool. */
+export function isAtWork({ run, name, toolCallId }: LoopCall): boolean {
+  const { call } = atWork.getStore() ?? {}
+  return toolCallId !== undefined && call?.toolCallId === toolCallId && call.name === name && call.run === run
 }
 
 /** What the model calls the tools of agents. */

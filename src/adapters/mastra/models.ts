@@ -18,21 +18,21 @@ type Selection = (context: ModelContext) => Promise<unknown>
 export function observedModels(agent: MastraAgent, run: MastraRun, asked: unknown): Selection {
   return async (context) => {
     const chosen = await resolved(asked, context)
-    if (!Array.isArray(chosen)) return observed(agent, run, chosen, context)
+    if (!Array.isArray(chosen)) return observedModel(agent, run, chosen, context)
     return Promise.all(
       chosen.map(async (entry: { readonly model?: unknown }) => ({
         ...entry,
-        model: await observed(agent, run, await resolved(entry.model, context), context),
+        model: await observedModel(agent, run, await resolved(entry.model, context), context),
       })),
     )
   }
 }
 
-async function resolved(asked: unknown, context: ModelContext): Promise<unknown> {
+export async function resolved(asked: unknown, context: ModelContext): Promise<unknown> {
   return typeof asked === 'function' ? await asked(context) : asked
 }
 
-async function observed(
+export async function observedModel(
   agent: MastraAgent,
   run: MastraRun,
   config: unknown,
@@ -60,38 +60,13 @@ async function observed(
   return Object.assign(made, 'gatewayId' in model && { gatewayId: model.gatewayId })
 }
 
-/** What prepares a step may choose another model for it. */
-type PrepareStep = (step: Step) => unknown
-
-interface Step {
-  readonly model?: unknown
-  readonly messageList?: unknown
-  readonly requestContext?: unknown
-}
-
-/**
- * The user's `prepareStep`, or none, after which the step's model is the run's: the SDK asks it last, behind the input processors.
- */
-export function observedSteps(agent: MastraAgent, run: MastraRun, own?: PrepareStep): PrepareStep {
-  return async (step) => {
-    const prepared = await own?.(step)
-    const { requestContext } = step
-    const chosen = (isRecord(prepared) && prepared.model) || step.model
-    if (!chosen || (isRecord(chosen) && run.models.has(chosen))) return prepared
-    const model = await observed(agent, run, await resolved(chosen, { requestContext }), { requestContext })
-    if (Array.isArray(prepared)) return { messages: prepared, model }
-    if (prepared === step.messageList) return { messageList: prepared, model }
-    return { ...(prepared as object | undefined), model }
-  }
-}
-
 function isModel(value: unknown): value is SdkModel {
   return isRecord(value) && 'specificationVersion' in value && typeof value.doStream === 'function'
 }
 
 async function ask<T>(run: MastraRun, options: SdkModelOptions, call: () => PromiseLike<T>): Promise<T> {
   return run.noted(async () => {
-    // What a processor has put between the agent's tools and the model would run unseen.
+    // What a processor has put there right before the model is asked would run unseen.
     const unknown = asObjects(options.tools).filter(({ name }) => !run.tools.has(String(name)))
     run.run.assertInReach(
       unknown.map(({ name, type }) => ({

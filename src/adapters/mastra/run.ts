@@ -7,9 +7,10 @@ import { type ObservedRun, whenAborted } from '../sdk-run/observed-run.ts'
 import { rememberRun } from '../sdk-run/parked-run.ts'
 import { runWith, takeRunInit } from '../sdk-run/run-with.ts'
 import { type MastraHost, MastraRun } from './mastra-run.ts'
-import { observedModels, observedSteps } from './models.ts'
+import { observedModels } from './models.ts'
 import { tellAnswered, tellAsked } from './own-approval.ts'
 import type { MastraAgent, MastraMethod, MastraOptions, MastraResult } from './sdk.ts'
+import { observedSteps } from './step.ts'
 import { telemetryOf } from './telemetry.ts'
 import { tripwireOf } from './tripwire.ts'
 
@@ -132,7 +133,7 @@ async function made(started: MastraRun, asked: Asked, more: object): Promise<Mas
   return started.within(() => call.call(agent, given, observed, ...asked.more))
 }
 
-/** Where somebody may choose another model for a step: elsewhere Mastra has nothing to prepare, and it stays so. */
+/** Where somebody may choose another model or other tools for a step: elsewhere Mastra has nothing to prepare, and it stays so. */
 async function preparing(
   started: MastraRun,
   { agent, options }: Asked,

@@ -6,7 +6,7 @@ import { isError } from '../../internal/realms.ts'
 import { asName } from '../../wire/reading.ts'
 import type { SafeToolCall } from '../safe/tool-call.ts'
 import { refuseInDurableRun } from '../sdk-run/durable-limits.ts'
-import { whileAtWork } from './inner-calls.ts'
+import { isAtWork, whileAtWork } from './inner-calls.ts'
 import { takenBy } from './input-schema.ts'
 import { MastraRun } from './mastra-run.ts'
 import type { MastraAgent, MastraBackground, MastraTool, MastraToolOptions, MastraTools } from './sdk.ts'
@@ -20,17 +20,37 @@ type Execute = NonNullable<MastraTool['execute']>
 export function observeTools(run: MastraRun, tools: MastraTools): MastraTools {
   return Object.fromEntries(
     Object.entries(tools).map(([name, tool]) => {
-      const execute = tool?.execute
-      if (typeof execute !== 'function') return [name, tool]
+      if (typeof tool?.execute !== 'function') return [name, tool]
       run.tools.add(name)
-      const server = run.servers.get(name)
-      // A run that goes on in the process in which it was suspended is given the tools of its first part.
-      const observed: Execute = (input, options = {}) =>
-        new Call(MastraRun.current ?? run, name, own, execute, server).make(input, options)
-      const own = { ...tool, execute: observed }
-      return [name, own]
+      return [name, observeTool(run, name, tool, run.servers.get(name))]
     }),
   )
+}
+
+/** What runs a tool whose calls are a run's. */
+const seen = new WeakSet<Execute>()
+
+export function isObserved({ execute }: MastraTool): boolean {
+  return execute !== undefined && seen.has(execute)
+}
+
+/** One of them, as the loop has it. */
+export function observeTool(
+  run: MastraRun,
+  name: string,
+  tool: MastraTool,
+  server: string | undefined,
+): MastraTool {
+  const execute = tool.execute as Execute
+  const observed: Execute = (input, options = {}) => {
+    // A run that goes on in the process in which it was suspended is given the tools of its first part.
+    const current = MastraRun.current ?? run
+    if (isAtWork({ run: current, name, toolCallId: options.toolCallId })) return execute(input, options)
+    return new Call(current, name, own, execute, server).make(input, options)
+  }
+  const own = { ...tool, execute: observed }
+  seen.add(observed)
+  return own
 }
 
 /** Notes of which MCP servers tools are, by the names that they have in the run. */
@@ -167,7 +187,8 @@ class Call {
     const outcome = await call.run(async (args) => {
       try {
         const asked = { ...options, ...(options.suspend && { suspend }) }
-        const value = await whileAtWork(this.#tool, () => this.#execute(args, asked))
+        const made = { run: this.#run, name: this.#name, toolCallId: options.toolCallId }
+        const value = await whileAtWork(this.#tool, () => this.#execute(args, asked), made)
         given = { value }
       } catch (error) {
         thrown = { error }
@@ -229,7 +250,8 @@ function told(outcome: ToolOutcome, tool: MastraTool): unknown {
   return JSON.parse(outcome.toToolMessage().content)
 }
 
-function tellWords(tool: MastraTool): void {
+/** Has Mastra ask us for what the model is told of a result. */
+export function tellWords(tool: MastraTool): void {
   if (worded.has(tool)) return
   worded.add(tool)
   const { toModelOutput } = tool
