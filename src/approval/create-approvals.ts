@@ -23,6 +23,7 @@ import {
   isOpen,
   type KeptAnswer,
 } from './store.ts'
+import { BROKER, isElsewhere, noteElsewhere } from './told-to-all.ts'
 import { Waiters } from './waiters.ts'
 
 const FIELDS: Fields<ApprovalsOptions> = {
@@ -135,7 +136,9 @@ class ApprovalDesk implements Approvals {
     try {
       return await this.#respond(id, answer, origin)
     } catch (error) {
-      if (error instanceof HookspanError && error.code !== 'INVALID_STATE') {
+      if (!(error instanceof HookspanError)) throw error
+      if (origin.channel === BROKER) await noteElsewhere(error, id, answer, this.store)
+      if (error.code !== 'INVALID_STATE' && !isElsewhere(error)) {
         const attempt = attemptOf(answer, error.message)
         const from = originOf(origin, attempt.approver)
         await this.noteRefused({ requestId: id, code: error.code, ...attempt, ...from })

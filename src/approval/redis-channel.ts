@@ -8,6 +8,7 @@ import { defined } from '../internal/objects.ts'
 import { assertSecret, ReplayGuard, signatureHeaders, verifySignature } from '../internal/signature.ts'
 import type { ApprovalChannel } from './approvals.ts'
 import { REDIS_PLACE, type RedisPlace, RedisPool } from './redis-client.ts'
+import { BROKER, isElsewhere } from './told-to-all.ts'
 
 export interface RedisChannelOptions extends RedisPlace {
   /** Signs what is published, and what is answered: whoever may publish on the broker is not whoever may approve. */
@@ -66,10 +67,10 @@ export function redisChannel(options: RedisChannelOptions): ApprovalChannel {
             id: string
             answer: ApprovalAnswer
           }
-          await approvals.respond(id, answer, { channel: 'redis' })
+          await approvals.respond(id, answer, { channel: BROKER })
         } catch (error) {
           // The client waits for none of this.
-          callBeside(() => onRefused(error, message), warn)
+          if (!isElsewhere(error)) callBeside(() => onRefused(error, message), warn)
         }
       })
       return async () => {

@@ -9,7 +9,7 @@ export type ApprovalChoice = 'approve' | 'edit' | 'reject'
 
 /** How a gate asks a human. */
 export interface ApprovalOptions {
-  /** Milliseconds from asking; on expiry the call is denied, never allowed. Absent: the approver's own limit. */
+  /** Milliseconds from asking; on expiry the call is denied, never allowed. Absent or `Infinity`: the approver's own limit. */
   readonly timeoutMs?: number
   /** What the human should know. */
   readonly instructions?: string

@@ -1,3 +1,4 @@
+import { readFileSync } from 'node:fs'
 import { HookDispatcher, type ParkedOperation } from 'hookspan'
 import { execAgent, redisCheckpoints, resumeAgent, type SavedRun, unfinishedRuns } from 'hookspan/agent'
 import {
@@ -405,6 +406,48 @@ it.skipIf(url === undefined)(
     await client.publish(topics.responseTopic, good)
     await expect.poll(() => refused[2]).toContain('came before')
     await expect.poll(() => heard).toHaveLength(2)
+  },
+)
+
+it.skipIf(url === undefined)(
+  'an answer from the broker that another process takes is no refused attempt in those that hear it, too',
+  async () => {
+    const topics = { requestTopic: crypto.randomUUID(), responseTopic: crypto.randomUUID() }
+    const refused: unknown[] = []
+    const onRefused = (error: unknown) => void refused.push(error)
+    const shared = { url: url as string, prefix: `${crypto.randomUUID()}:` }
+    const channels = () => [redisChannel({ url: url as string, secret: SECRET, ...topics, onRefused })]
+    const path = `${folder()}/audit.jsonl`
+    const desks = [
+      desk({ store: redisStore(shared), channels: channels(), audit: auditLog({ path }) }),
+      desk({ store: redisStore(shared), channels: channels(), audit: auditLog({ path }) }),
+      desk({ channels: channels(), audit: auditLog({ path }) }),
+    ] as const
+    for (const { approvals } of desks) {
+      await approvals.ready()
+      onTestFinished(() => approvals.close())
+    }
+    const client = createClient({ url: url as string })
+    await client.connect()
+    onTestFinished(() => client.destroy())
+    const outcome = desks[0].call()
+    const { id, argsDigest } = await pending(desks[0].approvals)
+    const publish = (answer: object) =>
+      client.publish(topics.responseTopic, signedMessage(SECRET, { id, answer }))
+    await publish({ decision: 'approve', approver: 'ann', argsDigest })
+    expect((await outcome).state).toBe('completed')
+    // Another answer is an attempt.
+    await publish({ decision: 'reject', approver: 'bob', argsDigest })
+    await expect.poll(() => refused).toHaveLength(2)
+    const log = readFileSync(path, 'utf8')
+    expect(log.match(/"event":"(answered|refused)"/g)).toEqual([
+      '"event":"answered"',
+      '"event":"refused"',
+      '"event":"refused"',
+    ])
+    expect(refused.map((error) => (error as { code: string }).code)).toEqual(
+      Array(2).fill('APPROVAL_ANSWERED'),
+    )
   },
 )
 

@@ -273,7 +273,8 @@ function assertTrusted(file: string): void {
   if (size > MAX_FILE_BYTES)
     throw configError(file, undefined, `the file is larger than ${MAX_FILE_BYTES} bytes.`)
   if (process.platform !== 'win32' && (mode & 0o002) !== 0) {
-    throw configError(file, undefined, 'everybody may write the file. Run: chmod o-w on it.')
+    const mend = 'Run: chmod o-w on it, or chmod a-w where that changes nothing, as on /mnt/c of WSL.'
+    throw configError(file, undefined, `everybody may write the file. ${mend}`)
   }
   if (!lstatSync(file).isSymbolicLink()) return
   const way = relative(realpathSync(dirname(file)), realpathSync(file))
@@ -282,7 +283,7 @@ function assertTrusted(file: string): void {
     throw configError(
       file,
       undefined,
-      `the file is a link that leads out of its folder, to ${realpathSync(file)}.`,
+      `the file is a link that leads out of its folder. Name what it leads to instead: ${realpathSync(file)}`,
     )
   }
 }
