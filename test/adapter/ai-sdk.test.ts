@@ -827,6 +827,47 @@ describe('one mock, one gate, one approval', () => {
     for (const model of models) expect(toldTo(model)).toContain('something else')
   })
 
+  it.each([
+    ['a text', { prompt: 'my secret' }],
+    ['messages', { messages: [{ role: 'user', content: 'my secret' }] }],
+    ['messages as the prompt', { prompt: [{ role: 'user', content: 'my secret' }] }],
+  ] as [string, { prompt: string }][])(
+    'also where its result is a stream, asked by %s',
+    async (_how, asked) => {
+      const hide = gate('onStart', ({ payload }) =>
+        mutate(JSON.parse(JSON.stringify(payload).replace('secret', '***'))),
+      )
+      const { dispatcher } = dispatcherWith(hide)
+      const { streamObject, streamText, ToolLoopAgent } = observeAISDK(ai, { dispatcher })
+      const models = Array.from({ length: 3 }, () => says([text('{}')]))
+      await streamText({ model: models[0] as never, ...asked }).consumeStream()
+      await (await new ToolLoopAgent({ model: models[1] as never }).stream(asked)).consumeStream()
+      const begun: unknown[] = []
+      const onStart = ({ prompt, messages }: object & { prompt?: unknown; messages?: unknown }) =>
+        void begun.push(prompt ?? messages)
+      const object = streamObject({ model: models[2] as never, schema: z.object({}), ...asked, onStart })
+      for await (const _ of object.partialObjectStream);
+      for (const model of models) {
+        expect(JSON.stringify(model.doStreamCalls[0]?.prompt)).toContain('my ***')
+        expect(JSON.stringify(model.doStreamCalls[0]?.prompt)).not.toContain('secret')
+      }
+      // What its user is told is what they asked.
+      expect(begun).toEqual(Object.values(asked))
+    },
+  )
+
+  it('and keeps what a user says to it before its first step', async () => {
+    const { dispatcher } = dispatcherWith(gate('onStart', () => mutate('something else')))
+    const model = says([text('hi')])
+    const steering = ai.experimental_createSteering()
+    const said = steering.steer('Paris in Texas')
+    const given = { model, prompt: 'go', experimental_steering: steering }
+    await observeAISDK(ai, { dispatcher }).streamText(given).consumeStream()
+    expect(await said).toMatchObject({ type: 'delivered' })
+    expect(toldTo(model)).toContain('something else')
+    expect(toldTo(model)).toContain('Paris in Texas')
+  })
+
   it.each(['generate', 'stream'])('gates change and answer model calls: %s', async (how) => {
     const say = async (decide: Gate['decide'], point: Gate['point'], model = says([text('hi')])) => {
       const { dispatcher } = dispatcherWith(gate(point, decide))

@@ -1,7 +1,7 @@
 import type { ObservedRun } from '../sdk-run/observed-run.ts'
 import { before } from './attach.ts'
 import { beginCalls, type Host } from './begin-run.ts'
-import { generated } from './observe-text.ts'
+import { generated, messagesOf } from './observe-text.ts'
 import { observeModel } from './observed-model.ts'
 import type { SdkArguments, SdkFunction } from './sdk.ts'
 import { withoutSpans } from './telemetry.ts'
@@ -26,6 +26,7 @@ export function observeStreamObject(sdk: SdkFunction, host: Host, gateway: unkno
     const failed = ({ error }: { readonly error: unknown }) => run.fail(error)
     const call = {
       ...args,
+      ...admittedLate(run, args ?? {}),
       ...oneStep(run, host, args, gateway),
       onFinish: before(() => run.end(), args.onFinish),
       onError: before(failed, args.onError ?? logged),
@@ -37,6 +38,23 @@ export function observeStreamObject(sdk: SdkFunction, host: Host, gateway: unkno
       throw error
     }
   }
+}
+
+/**
+ * It gives its result at once, and waits for nobody before it has begun: what gates make of the input is put into the list that the
+ * SDK reads after its first callback.
+ */
+function admittedLate(run: ObservedRun, args: SdkArguments): Partial<SdkArguments> {
+  const { prompt, messages, onStart = args.experimental_onStart } = args
+  const given = prompt ?? messages
+  if (typeof given !== 'string' && !Array.isArray(given)) return {}
+  const list: unknown[] = typeof given === 'string' ? messagesOf(given) : [...given]
+  const admit = async () => {
+    const input = await run.admit()
+    if (input !== run.input) list.splice(0, list.length, ...messagesOf(input))
+  }
+  const theirs = typeof onStart === 'function' && ((event: object) => onStart({ ...event, prompt, messages }))
+  return { [prompt == null ? 'messages' : 'prompt']: list, onStart: before(admit, theirs || undefined) }
 }
 
 /** What the SDK does where nothing is said. */

@@ -1,3 +1,4 @@
+import { asObjects } from '../../wire/reading.ts'
 import type { ObservedRun } from '../sdk-run/observed-run.ts'
 import { rememberRun } from '../sdk-run/parked-run.ts'
 import { attached, before, stepCallbacks } from './attach.ts'
@@ -52,14 +53,15 @@ export function observeStream(sdk: SdkFunction, host: Host, gateway: unknown): S
 
 /** The gates on the input decide before the first step: nothing can wait for them earlier. */
 function streamed(run: ObservedRun, args: SdkArguments): SdkArguments {
-  const { prepareStep, prompt } = args
+  const { prepareStep } = args
   return {
     ...args,
-    prepareStep: async (options: { readonly model: unknown; readonly stepNumber: number }) => {
+    prepareStep: async (options: StepOptions) => {
       if (options.stepNumber > 0) return prepareStep?.(options)
       const input = await run.admit()
       if (input === run.input) return prepareStep?.(options)
-      const messages = prompt === undefined ? input : [{ role: 'user', content: input }]
+      // What a user has said since the call began is none of its input.
+      const messages = [...messagesOf(input), ...asObjects(options.experimental_steeringMessages)]
       return { messages, ...((await prepareStep?.({ ...options, messages } as never)) ?? {}) }
     },
   }
@@ -75,6 +77,17 @@ export function streamCallbacks(run: ObservedRun, args: SdkArguments): Partial<S
     },
     onEnd: before(ended, args.onEnd ?? args.onFinish),
   }
+}
+
+/** What a call is asked, as the SDK makes messages of it. */
+export function messagesOf(input: unknown): object[] {
+  return typeof input === 'string' ? [{ role: 'user', content: input }] : [...asObjects(input)]
+}
+
+interface StepOptions {
+  readonly model: unknown
+  readonly stepNumber: number
+  readonly experimental_steeringMessages?: unknown
 }
 
 interface StreamEvent {
