@@ -364,6 +364,24 @@ describe.each(['1', '2'] as const)('version %s of the MCP SDK', (version) => {
     expect(await given({ bags: 3 }, { name: 'count', arguments: {} })).toMatchObject(refused('input schema'))
   })
 
+  it.each(['client', 'server'] as const)(
+    'ends a mock that hangs at the %s as the page says',
+    async (side) => {
+      const both = await pair()
+      const { dispatcher } = tracked()
+      if (side === 'client') observeMcpClient(both.client, { dispatcher })
+      else observeMcpServer(both.server, { dispatcher })
+      mockTools(dispatcher, [mock('search').hangs()])
+      const controller = new AbortController()
+      const asked = call(both, 'search', { timeout: 20, signal: controller.signal })
+      if (side === 'server') return expect(asked).rejects.toThrow('timed out')
+      await new Promise((resolve) => setTimeout(resolve, 60))
+      const reason = new Error('enough')
+      controller.abort(reason)
+      await expect(asked).rejects.toBe(reason)
+    },
+  )
+
   it('asks nobody about what a tool says of its failure, as the page says', async () => {
     const both = await pair()
     const { dispatcher } = tracked()
