@@ -19,8 +19,8 @@ export function answeredEvent({ id, argsDigest }: ApprovalRequest, answer: Appro
 /** Which gate asked, and where: one call may be asked about by several, and once more about what it gave. */
 export function requestedEvent(request: ApprovalRequest): AuditEvent {
   const { id, operationId, rootOperationId, agentName, toolCallId, callKey } = request
-  const { gateId, point, identifier, apiName, argsDigest, approvers } = request
+  const { gateId, point, identifier, apiName, argsDigest, approvers, expiresAt } = request
   const where = { operationId, rootOperationId, agentName, toolCallId, callKey }
-  const about = { gateId, point, identifier, apiName, argsDigest, approvers }
+  const about = { gateId, point, identifier, apiName, argsDigest, approvers, expiresAt }
   return { event: 'requested', requestId: id, ...defined({ ...where, ...about }) }
 }

@@ -148,7 +148,7 @@ function write(
 /** Whoever writes without the log's key would break its chain, which nobody could tell from a forger's. */
 function assertOwn({ hash, ...rest }: AuditEntry, path: string, key: string | undefined): void {
   if (hashOf(rest, key) === hash) return
-  const message = `The last line of the audit log was changed, or is chained with another key: ${path}. Nothing was written.`
+  const message = `The last line of the audit log was changed, or is chained with another key: ${path}. Nothing was written. Move the file away to begin another, with this key.`
   throw new HookspanError('INVALID_STATE', message)
 }
 

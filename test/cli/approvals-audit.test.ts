@@ -1,7 +1,17 @@
 /** `hookspan approvals audit`: who let which call run, over logs that were written by the ways that write them. */
 import { spawnSync } from 'node:child_process'
-import { mkdtempSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
+import {
+  chmodSync,
+  copyFileSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs'
 import { tmpdir } from 'node:os'
+import { DatabaseSync } from 'node:sqlite'
 import { fileURLToPath } from 'node:url'
 import { gzipSync } from 'node:zlib'
 import { HookDispatcher } from 'hookspan'
@@ -186,6 +196,42 @@ it('reads logs that were moved away and packed, in whatever order, each with its
   const without = audit(...files, '--key', 'the second key')
   expect([without.status, without.stderr]).toEqual([1, expect.stringContaining('the log has another key')])
   expect(without.stdout).toMatch(/^r1 {2}approved .*NOT VERIFIED/)
+})
+
+it('takes the arguments out of a file that it may only read, and out of none that has other ones', async () => {
+  const { db, log, call, byHttp, approvals } = await office()
+  const outcome = call('refund', { order: 7 })
+  const id = await byHttp({ decision: 'approve' })
+  await outcome
+  const record = await approvals.store.get(id)
+  await approvals.close()
+  const place = folder()
+  const copy = `${place}/copy.db`
+  copyFileSync(db, copy)
+  chmodSync(copy, 0o400)
+  chmodSync(place, 0o500)
+  expect(requestsOf(log, '--db', copy)).toMatchObject([{ requestId: id, args: { order: 7 } }])
+  expect(readdirSync(place)).toEqual(process.getuid?.() === 0 ? expect.anything() : ['copy.db'])
+  chmodSync(place, 0o700)
+  const forged = new DatabaseSync(db)
+  const request = JSON.stringify({ ...record?.request, args: { order: 8 } })
+  forged.prepare('UPDATE hookspan_approvals SET request = ?').run(request)
+  forged.close()
+  expect(requestsOf(log, '--db', db)[0]).not.toHaveProperty('args')
+  const { status, stderr } = audit(log, '--db', log)
+  expect([status, stderr]).toEqual([
+    2,
+    expect.stringContaining('Give the file that agents use as their store'),
+  ])
+})
+
+it('says until when was waited for somebody, where nobody wrote down that it was over', async () => {
+  const log = `${folder()}/audit.jsonl`
+  const asked = { event: 'requested', requestId: 'r1', apiName: 'refund', expiresAt: 1.7e12 } as const
+  await auditLog({ path: log }).append(asked)
+  const { stdout } = audit(log)
+  expect(stdout.split('\n')[0]).toBe('r1  waiting')
+  expect(stdout).toContain('\n  expires   2023-11-14T22:13:20.000Z\n')
 })
 
 it('shows what stands in a log that was changed as not vouched for, from the line on', async () => {

@@ -32,6 +32,9 @@ export function auditText(one: Audited): string {
     ...(allowedBy === undefined
       ? []
       : [`  allowed   by the answer to ${named(allowedBy.requestId)}, of ${when(allowedBy)}`]),
+    ...(status === 'waiting' && one.expiresAt !== undefined
+      ? [`  expires   ${new Date(one.expiresAt).toISOString()}`]
+      : []),
     ...(one.closed === undefined ? [] : [`  ${status.padEnd(9)} ${when(one.closed)}`]),
     ...runLines(one),
     ...attempts.map(attemptLine),

@@ -58,6 +58,8 @@ export interface Audited {
   identifier?: string
   apiName?: string
   approvers?: string[]
+  /** Who asked may have died before it could write down that nobody answered. */
+  expiresAt?: number
   argsDigest?: string
   /** Where the store has them still. */
   args?: unknown
@@ -131,7 +133,11 @@ export class AuditedRequests {
     switch (entry.event) {
       case 'requested':
       case 'allowed':
-        Object.assign(one, texts(entry, ABOUT), defined({ approvers: list(entry.approvers) }))
+        Object.assign(
+          one,
+          texts(entry, ABOUT),
+          defined({ approvers: list(entry.approvers), expiresAt: time(entry.expiresAt) }),
+        )
         one.asked ??= momentOf(entry)
         if (entry.event === 'requested') return this.#asked(one)
         one.status = 'allowed'
@@ -265,6 +271,10 @@ function texts(entry: AuditEntry, fields: readonly string[]): Record<string, str
     if (typeof value === 'string') found[field] = value
   }
   return found
+}
+
+function time(value: unknown): number | undefined {
+  return typeof value === 'number' && Math.abs(value) <= 8.64e15 ? value : undefined
 }
 
 function list(value: unknown): string[] | undefined {

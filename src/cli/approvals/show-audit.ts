@@ -1,9 +1,6 @@
 /** `hookspan approvals audit`: who let which call run, and what became of it. */
 import { once } from 'node:events'
-import { existsSync } from 'node:fs'
 import { AuditChain, type AuditReport } from '../../approval/audit-chain.ts'
-import { type ApprovalStore, sqliteStore } from '../../approval/index.ts'
-import { digestOf } from '../../internal/json.ts'
 import { formatWhole } from '../../viewer/model/format.ts'
 import { UsageError } from '../failure.ts'
 import { shown } from '../render/shown.ts'
@@ -12,6 +9,7 @@ import { type AuditFilterFlags, auditFilter } from './audit-filter.ts'
 import { type AuditFile, auditFiles, linesOf } from './audit-source.ts'
 import { auditText } from './audit-text.ts'
 import { type Audited, AuditedRequests } from './audited.ts'
+import { keptArguments } from './kept-arguments.ts'
 
 export interface AuditFlags extends AuditFilterFlags {
   db?: string
@@ -26,20 +24,19 @@ export async function showAudit(paths: string[], flags: AuditFlags): Promise<voi
   if (logs.length === 0)
     throw new UsageError('Say which audit log: hookspan approvals audit FILE, or set HOOKSPAN_AUDIT_LOG.')
   const isAsked = auditFilter(flags)
-  if (flags.db !== undefined && !existsSync(flags.db)) throw new UsageError(`There is no file ${flags.db}.`)
   const files = await auditFiles(logs, flags.key ?? [process.env.HOOKSPAN_AUDIT_KEY ?? ''].filter(Boolean))
-  const store = flags.db === undefined ? undefined : sqliteStore({ path: flags.db })
+  const kept = flags.db === undefined ? undefined : keptArguments(flags.db)
   const out = new Printed(flags.json === true)
   const reports: Report[] = []
   try {
     const requests = new AuditedRequests()
     const print = async (one: Audited) => {
-      if (isAsked(one)) await out.add(store === undefined ? one : await withArguments(one, store))
+      if (isAsked(one)) await out.add(kept?.add(one) ?? one)
     }
     for (const file of files) reports.push(await follow(file, requests, print))
     for (const one of requests.rest()) await print(one)
   } finally {
-    await store?.dispose?.()
+    kept?.close()
   }
   await out.end(reports)
   for (const report of reports) tell(report)
@@ -60,21 +57,6 @@ async function follow(
   for await (const lines of linesOf(path)) for (const line of lines) await take(line)
   await take()
   return { path, ...chain.report }
-}
-
-/** Of what the store has, only what the log has the digest of. */
-async function withArguments(one: Audited, store: ApprovalStore): Promise<Audited> {
-  const record = await store.get(one.requestId).catch(() => undefined)
-  if (record === undefined) return one
-  const { args } = record.request
-  const edited = record.answer?.args
-  const { answer } = one
-  return {
-    ...one,
-    ...(one.argsDigest === digestOf(args) && { args }),
-    ...(answer?.editedDigest !== undefined &&
-      answer.editedDigest === digestOf(edited) && { answer: { ...answer, editedArgs: edited } }),
-  }
 }
 
 function tell(report: Report): void {
