@@ -20,6 +20,7 @@ import { type Asked, observedRun } from './run.ts'
 import {
   type Agent,
   type AnyTool,
+  type Handoff,
   isFunctionTool,
   isModel,
   isRunState,
@@ -161,7 +162,17 @@ function prepare({ runner, agent, input, options }: Asked): ToolOutOfReach[] {
     current ?? agent,
     (last?.functions ?? []).map(({ tool }) => tool),
   )
-  return [...found, ...waiting]
+  const handoffs = (last?.handoffs ?? []).map(({ handoff }) => handoff)
+  return [...found, ...waiting, ...observeHandoffs(current ?? agent, handoffs)]
+}
+
+/** @returns those that nothing of ours can be put into. */
+function observeHandoffs(agent: Agent, handoffs: readonly Handoff[]): ToolOutOfReach[] {
+  return handoffs.flatMap((handoff) => {
+    if (observeHandoff(handoff, agent, observeAgent)) return []
+    if (handoff.agent !== undefined) observeAgent(handoff.agent)
+    return [unseenTool(handoff.toolName, 'agent')]
+  })
 }
 
 /** Agents are seen when they are run, and when one hands over to them: each asks for its tools at every turn. */
@@ -196,12 +207,9 @@ function observeAgentPrototype(prototype: Agent): void {
     const handoffs = await getEnabledHandoffs.apply(this, args)
     const frame = currentFrame()
     if (frame === undefined) return handoffs
-    for (const handoff of handoffs) {
-      if (observeHandoff(handoff, this, observeAgent)) continue
-      if (handoff.agent !== undefined) observeAgent(handoff.agent)
-      frame.place.op.assertInReach([unseenTool(handoff.toolName, 'agent')])
-      warnOfUnseen(`the handoff "${handoff.toolName}"`)
-    }
+    const unseen = observeHandoffs(this, handoffs)
+    frame.place.op.assertInReach(unseen)
+    for (const { name } of unseen) warnOfUnseen(`the handoff "${name}"`)
     return handoffs
   })
 }

@@ -111,6 +111,7 @@ export interface RunState {
   readonly _currentStep?: { readonly type?: string; readonly output?: unknown }
   readonly _lastProcessedResponse?: {
     readonly functions?: readonly { readonly tool: FunctionTool }[]
+    readonly handoffs?: readonly { readonly handoff: Handoff }[]
   }
   readonly _context: RunContext
   /** What searches of the user's own have found. */

@@ -4,7 +4,7 @@ import { HookDispatcher } from 'hookspan'
 import { createApprovals } from 'hookspan/approval'
 import type { Approver } from 'hookspan/gates'
 import { mock, mockTools } from 'hookspan/mock'
-import { requireHuman } from 'hookspan/policies'
+import { requireHuman, toolPolicy } from 'hookspan/policies'
 import { afterEach, describe, expect, it } from 'vitest'
 import { z } from 'zod'
 import { eventsOf, findAll } from '../../support/told-events.ts'
@@ -272,6 +272,30 @@ describe('a mocked call that its own tool wants a human for', () => {
     expect(bodies).toEqual([])
     expect(findAll(events, 'beforeToolCall')).toHaveLength(1)
     expect(findAll(events, 'afterToolCall')).toMatchObject([{ outcome }])
+  })
+})
+
+describe('a handoff that waits beside a call in the state of a run', () => {
+  it.each([false, true])('is decided on once the run goes on elsewhere (streamed: %s)', async (stream) => {
+    let saved: string | undefined
+    for (const turns of [[[...LOOK, ['transfer_to_billing', {}, 'h']]], ['stayed']]) {
+      const { runner, dispatcher, events } = processOf(saved === undefined ? 'park' : 'approve')
+      dispatcher.use({ name: 'guard', gates: [toolPolicy({ deny: ['transfer_to_*'] })] })
+      const billing = agentOf({ name: 'billing', model: scripted('billed') })
+      const model = scripted(...(turns as Parameters<typeof scripted>))
+      const agent = agentOf({ model, tools: [looking([])], handoffs: [billing] })
+      const input = saved === undefined ? 'hi' : await RunState.fromString(agent, saved)
+      const result = await runner.run(agent, input as never, { stream: stream as never })
+      await (result as { completed?: Promise<void> }).completed
+      saved = result.state.toString()
+      if (input === 'hi') continue
+      expect(result.finalOutput).toBe('stayed')
+      expect(findAll(events, 'afterToolCall')).toMatchObject([
+        { apiName: 'look', outcome: 'completed' },
+        { apiName: 'transfer_to_billing', outcome: 'denied', toolCallId: 'h' },
+      ])
+      expect(JSON.stringify(model.lastCall?.request.input)).toContain('tool_not_allowed')
+    }
   })
 })
 
