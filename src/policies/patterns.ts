@@ -12,6 +12,11 @@ export interface LinearPattern {
 /** What `\b` is in most languages' texts, and no text has: a pattern with it guards nothing. */
 const BACKSPACE = '\b'
 
+/** Letters that no escape of RE2 has: `\\h` and `\\Z` of other engines would be read as an h and a Z. */
+const FOREIGN_ESCAPE = /^\\[eghijlmoqyCF-ORT-VX-Z]$/
+/** What only the flag `v` gives a class: a set in a set, a difference, an intersection, a text. */
+const SET_OPERATION = /--|&&|\\q\{|\[[^\]\\]*\[/
+
 /**
  * Compiles a pattern for the RE2 engine: the syntax of regular expressions less look-around and back-references, which
  * are what makes one pattern able to stall a process.
@@ -29,6 +34,11 @@ export function linearPattern(pattern: unknown, owner: string): LinearPattern {
       'INVALID_OPTION',
       `The pattern ${describeValue(source)} of ${owner} has a backspace: ${mend}`,
     )
+  }
+  const stray = typeof pattern === 'string' ? foreignEscape(source) : setOperation(pattern)
+  if (stray !== undefined) {
+    const what = `The pattern ${describeValue(source)} of ${owner} has ${describeValue(stray)}`
+    throw new HookspanError('INVALID_OPTION', `${what}, which RE2 does not know.`)
   }
   const flags = typeof pattern === 'string' ? 0 : flagsOf(pattern)
   try {
@@ -56,4 +66,12 @@ function flagsOf(pattern: RegExp): number {
     (pattern.multiline ? RE2JS.MULTILINE : 0) |
     (pattern.dotAll ? RE2JS.DOTALL : 0)
   )
+}
+
+function foreignEscape(source: string): string | undefined {
+  return source.match(/\\./gs)?.find((sign) => FOREIGN_ESCAPE.test(sign))
+}
+
+function setOperation({ flags, source }: RegExp): string | undefined {
+  return flags.includes('v') ? SET_OPERATION.exec(source)?.[0] : undefined
 }

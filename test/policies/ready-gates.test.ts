@@ -12,6 +12,8 @@ const reply = (content: string, tokens = 10) => ({
   usage: { prompt_tokens: tokens, completion_tokens: tokens, total_tokens: 2 * tokens },
 })
 
+const sets = (source: string) => new RegExp(source, 'v')
+
 describe('toolPolicy', () => {
   const policy = toolPolicy({
     deny: ['run_shell', 'mail/*'],
@@ -54,6 +56,9 @@ describe('toolPolicy', () => {
     ['a look-ahead', { denyArguments: { a: '(?=x)' } }, 'cannot run in linear time'],
     ['a back-reference', { denyArguments: { a: '(a)\\1' } }, 'cannot run in linear time'],
     ['a backspace, which is `\\b` read as a sign', { denyArguments: { a: '\brm\b' } }, 'has a backspace'],
+    ['an escape of another engine', { denyArguments: { a: 'rm\\h+-rf' } }, 'which RE2 does not know'],
+    ['another one, behind a backslash', { denyArguments: { a: '\\\\x\\Z' } }, 'which RE2 does not know'],
+    ['sets in a class', { denyArguments: { a: sets('[\\p{L}--[a-z]]') } }, 'which RE2 does not know'],
     ['a misspelt option', { denyArgument: {} }, 'Unknown option `denyArgument`'],
     ['a list that is none', { deny: 'run_shell' }, 'to be a list'],
     ['patterns without names', { denyArguments: ['x'] }, 'patterns by argument name'],
@@ -63,6 +68,16 @@ describe('toolPolicy', () => {
       'gate "tool-policy" has no list. Give one of allow, deny, denyArguments',
     ],
   ])('refuses %s at once', (_name, options, message) => {
+    const known = [
+      '\\d+\\w\\s\\b\\B\\D\\W\\S',
+      '\\A/etc\\z',
+      '\\\\hidden',
+      '\\Qa.b\\E',
+      '\\x41\\u0041\\cA\\0',
+      /p{L}-h/,
+      sets('[\\p{L}_]'),
+    ]
+    expect(() => toolPolicy({ denyArguments: { a: known } })).not.toThrow()
     expect(() => toolPolicy(options as never)).toThrow(message)
   })
 })
