@@ -52,12 +52,16 @@ export async function streamed(host: MastraHost, asked: Asked): Promise<MastraRe
   const { run } = started
   try {
     const defaults = await defaultsOf(asked)
-    let given: MastraResult | undefined
-    const failure = (event: Finish) => given && failureOf(run, { ...event, tripwire: given.tripwire })
+    // Held by none but who reads it: that nobody does any more is seen by that.
+    let given: WeakRef<MastraResult> | undefined
+    const failure = (event: Finish) => {
+      const { tripwire } = given?.deref() ?? {}
+      return failureOf(run, { ...event, tripwire })
+    }
     const result = await made(started, asked, {
       onFinish: finishing(run, asked.options?.onFinish ?? defaults.onFinish, failure),
     })
-    given = result
+    given = new WeakRef(result)
     remember(result, run)
     whenAborted(run, () => void run.fail(run.signal?.reason))
     if (!run.isPart) {
