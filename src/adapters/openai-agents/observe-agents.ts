@@ -143,7 +143,7 @@ async function observedFrom(dispatcher: HookDispatcher, asked: Asked): Promise<R
   }
 }
 
-/** @returns the tools that are locked and wait to be run. What else is locked is noticed when the run asks for it. */
+/** @returns the tools that wait to be run where nobody decides on them. What else is out of reach is noticed when the run asks for it. */
 function prepare({ runner, agent, input, options }: Asked): ToolOutOfReach[] {
   watchOwnTools(runner)
   observeSession(options?.session)
@@ -163,7 +163,9 @@ function prepare({ runner, agent, input, options }: Asked): ToolOutOfReach[] {
     (last?.functions ?? []).map(({ tool }) => tool),
   )
   const handoffs = (last?.handoffs ?? []).map(({ handoff }) => handoff)
-  return [...found, ...waiting, ...observeHandoffs(current ?? agent, handoffs)]
+  // What the SDK runs by itself is run before the agent is asked for its tools.
+  const own = ((current ?? agent).tools ?? []).flatMap(outOfReach)
+  return [...found, ...waiting, ...own, ...observeHandoffs(current ?? agent, handoffs)]
 }
 
 /** @returns those that nothing of ours can be put into. */

@@ -10,6 +10,7 @@ import {
 } from '@openai/agents'
 import { assistantMessage, functionCall, ScriptedModel } from '@openai/agents/testing'
 import { HookDispatcher } from 'hookspan'
+import { toolPolicy } from 'hookspan/policies'
 import { afterEach, describe, expect, it } from 'vitest'
 import { eventsOf, findAll } from '../../support/told-events.ts'
 import { agentOf, bareRunner, letAllGo, looking, observed } from './support.ts'
@@ -171,6 +172,21 @@ describe.each(Object.entries(calls))("a call of the SDK's own %s that it wants a
     expect(findAll(told, 'onComplete')).toMatchObject([{ totals: { steps: 2, toolCalls: 1 } }])
   })
 })
+
+it.each(Object.entries(calls))(
+  "a call of the SDK's own %s, approved before anybody observed, is not run where a gate names it",
+  async (_kind, { tool, call, apiName }) => {
+    const ran: unknown[] = []
+    const agent = agentOf({ model: new ScriptedModel([[call], [done]] as never), tools: [tool(ran)] })
+    const { state } = await bareRunner().run(agent, 'hi')
+    for (const item of state.getInterruptions()) state.approve(item)
+    const dispatcher = new HookDispatcher()
+    dispatcher.use({ name: 'guard', gates: [toolPolicy({ deny: [apiName] })] })
+    const goesOn = observed(bareRunner(), { dispatcher }).run(agent, state)
+    await expect(goesOn).rejects.toMatchObject({ code: 'NOT_CAPABLE' })
+    expect(ran).toEqual([])
+  },
+)
 
 describe('a call of a hosted MCP server that the SDK wants a human for', () => {
   const made = {
