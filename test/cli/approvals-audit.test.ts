@@ -225,6 +225,21 @@ it('takes the arguments out of a file that it may only read, and out of none tha
   ])
 })
 
+it('finds that a log was cut off before it was moved away, or is not there, where another goes on from it', async () => {
+  const path = folder()
+  const log = `${path}/audit.jsonl`
+  const writer = auditLog({ path: log })
+  for (const requestId of ['r1', 'r2']) await writer.append({ event: 'requested', requestId })
+  renameSync(log, `${log}.1`)
+  await writer.append({ event: 'requested', requestId: 'r3' })
+  expect(audit(log, `${log}.1`).stderr).not.toContain('goes on from')
+  const why = 'audit.jsonl: goes on from a log of 2 entries at least, which is none of these, or was cut off.'
+  expect(audit(log).stderr).toContain(why)
+  writeFileSync(`${log}.1`, readFileSync(`${log}.1`, 'utf8').replace(/.*\n$/, ''))
+  const { logs } = JSON.parse(audit(`${log}.1`, log, '--json').stdout)
+  expect(logs).toMatchObject([{ ok: true, entries: 1 }, { missing: [{ seq: 2 }] }])
+})
+
 it('says until when was waited for somebody, where nobody wrote down that it was over', async () => {
   const log = `${folder()}/audit.jsonl`
   const asked = { event: 'requested', requestId: 'r1', apiName: 'refund', expiresAt: 1.7e12 } as const

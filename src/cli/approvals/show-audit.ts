@@ -17,7 +17,16 @@ export interface AuditFlags extends AuditFilterFlags {
   json?: boolean
 }
 
-type Report = { path: string } & AuditReport
+type Report = {
+  path: string
+  /** Logs that it went on from, each by the last entry that somebody had written there, and that are not among these as they were then. */
+  missing?: Last[]
+} & AuditReport
+
+interface Last {
+  seq: number
+  hash: string
+}
 
 export async function showAudit(paths: string[], flags: AuditFlags): Promise<void> {
   const logs = paths.length > 0 ? paths : [process.env.HOOKSPAN_AUDIT_LOG ?? ''].filter(Boolean)
@@ -28,15 +37,25 @@ export async function showAudit(paths: string[], flags: AuditFlags): Promise<voi
   const kept = flags.db === undefined ? undefined : keptArguments(flags.db)
   const out = new Printed(flags.json === true)
   const reports: Report[] = []
+  const before = new Map<Report, Last[]>()
   try {
     const requests = new AuditedRequests()
     const print = async (one: Audited) => {
       if (isAsked(one)) await out.add(kept?.add(one) ?? one)
     }
-    for (const file of files) reports.push(await follow(file, requests, print))
+    for (const file of files) {
+      const lasts: Last[] = []
+      const report = await follow(file, requests, print, lasts)
+      reports.push(report)
+      before.set(report, lasts)
+    }
     for (const one of requests.rest()) await print(one)
   } finally {
     kept?.close()
+  }
+  for (const [report, lasts] of before) {
+    const missing = lasts.filter((last) => !reports.some((one) => one !== report && has(one, last)))
+    if (missing.length > 0) report.missing = missing
   }
   await out.end(reports)
   for (const report of reports) tell(report)
@@ -47,16 +66,24 @@ async function follow(
   { path, key }: AuditFile,
   requests: AuditedRequests,
   print: (one: Audited) => Promise<void>,
+  lasts: Last[],
 ): Promise<Report> {
   const chain = new AuditChain(key)
   const take = async (line?: Buffer) => {
     const entry = chain.next(line)
+    if (entry?.event === 'begun_anew')
+      lasts.push({ seq: Number(entry.lastSeq), hash: String(entry.lastHash) })
     const over = entry && requests.add(entry, chain.isWhole)
     if (over !== undefined) await print(over)
   }
   for await (const lines of linesOf(path)) for (const line of lines) await take(line)
   await take()
   return { path, ...chain.report }
+}
+
+/** Others may have written to it after that. */
+function has(report: Report, { seq, hash }: Last): boolean {
+  return !report.ok || report.entries > seq || (report.entries === seq && report.lastHash === hash)
 }
 
 function tell(report: Report): void {
@@ -68,6 +95,10 @@ function tell(report: Report): void {
   else
     console.error(
       `${path}:${report.line}: ${report.problem}. What stands there and behind it is not vouched for.`,
+    )
+  for (const { seq } of report.missing ?? [])
+    console.error(
+      `${path}: goes on from a log of ${formatWhole(seq)} entries at least, which is none of these, or was cut off.`,
     )
 }
 
