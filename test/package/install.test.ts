@@ -159,6 +159,13 @@ describe('the package for its tools', () => {
 
     const { stdout } = await run(join(ROOT, 'node_modules/.bin/attw'), flags, { maxBuffer: 64_000_000 })
 
-    expect(JSON.parse(stdout).analysis.entrypoints['.']).toBeDefined()
+    const { entrypoints, problems } = JSON.parse(stdout).analysis
+    expect(entrypoints['.']).toBeDefined()
+    // TypeScript 5 under "module": "commonjs", as NestJS has it, reads no `exports`.
+    expect(problems.filter((one: { resolutionKind?: string }) => one.resolutionKind === 'node10')).toEqual([])
+    const named = Object.entries<{ types?: string }>(manifest.exports).flatMap(([name, { types }]) =>
+      types === undefined || name === '.' ? [] : [[name.slice(2), [types]]],
+    )
+    expect(manifest.typesVersions).toEqual({ '*': Object.fromEntries(named) })
   })
 })
