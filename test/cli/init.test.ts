@@ -159,6 +159,37 @@ describe('hookspan init, where it cannot be certain', () => {
 
 describe('hookspan init, in odd places', () => {
   it.each([
+    ['{"compilerOptions":{"module":"commonjs","rootDir":"src","outDir":"dist"}}', 'mjs'],
+    ['{"compilerOptions":{"outDir":"dist"},"include":["./**/*"]}', 'mjs'],
+    ['{"compilerOptions":{"outDir":"dist"},"include":["src"]}', 'mts'],
+    ['{"compilerOptions":{"outDir":"dist"},"files":["src/chat.ts"]}', 'mts'],
+    ['{"compilerOptions":{"noEmit":true}}', 'mts'],
+  ])('writes no test that the compiler would emit beside the sources: %s', async (tsconfig, ending) => {
+    const folder = project({ 'package.json': OPENAI, 'tsconfig.json': tsconfig, 'src/chat.ts': CLIENT })
+    expect((await init(folder, '--yes')).code).toBe(0)
+    expect(readdirSync(join(folder, 'test'))).toEqual([`hookspan.test.${ending}`])
+    expect(readFileSync(join(folder, `test/hookspan.test.${ending}`), 'utf8').includes(': string')).toBe(
+      ending === 'mts',
+    )
+    expect((await init(folder, '--yes')).stdout).toContain('Nothing to do')
+  })
+
+  it.each([
+    ['node16', 1],
+    ['Node18', 1],
+    ['nodenext', 0],
+    ['commonjs', 0],
+  ])('says where CommonJS in TypeScript cannot import hookspan: %s', async (module, times) => {
+    const tsconfig = `{"compilerOptions":{"module":"${module}"}}`
+    const files = { 'tsconfig.json': tsconfig, 'a.ts': CLIENT }
+    const said = `! tsconfig.json: under "module": "${module}" CommonJS cannot import hookspan.`
+    const { stdout } = await init(project({ ...files, 'package.json': OPENAI }), '--yes')
+    expect(stdout.split(said).length - 1).toBe(times)
+    const asModule = JSON.stringify({ ...JSON.parse(OPENAI), type: 'module' })
+    expect((await init(project({ ...files, 'package.json': asModule }), '--yes')).stdout).not.toContain(said)
+  })
+
+  it.each([
     // Nuxt and Nitro, Astro, Next.js, Vercel
     ['server/api/chat.ts', 'server/hookspan.setup.ts'],
     ['src/pages/api/chat.ts', 'src/hookspan.setup.ts'],

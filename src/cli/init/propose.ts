@@ -14,6 +14,7 @@ import { isInstalled, type Project, sourceFiles } from './project.ts'
 import { type Rewritten, rewrite } from './rewrite.ts'
 import { setupPath, writtenAs } from './setup-place.ts'
 import { testPlace } from './test-place.ts'
+import { readTsConfig } from './tsconfig.ts'
 import { WAYS } from './ways.ts'
 
 const API = '@opentelemetry/api'
@@ -101,6 +102,7 @@ export function propose(project: Project): Proposal {
           ]
         : []),
       ...(note === undefined ? [] : [note]),
+      ...unimportable(project, setup),
       ...found.flatMap(({ adapter }) => WAYS[adapter].note ?? []),
     ],
     installs: installsOf(project, test !== undefined),
@@ -203,7 +205,7 @@ function firstTest(
       note: `No test is written: the project has ${runner}, and fixtures and matchers are for vitest (docs/testing-an-agent.md).`,
     }
   }
-  const text = testText({ types, denies: project.config === undefined })
+  const text = testText({ types: /ts$/.test(file), denies: project.config === undefined })
   return { test: { file, text } }
 }
 
@@ -230,6 +232,17 @@ function typesBeside({ root, dependencies }: Project): string {
   const types = '@types/node'
   const installed = dependencies.has(types) ? findInstalled(types, join(root, 'package.json')) : undefined
   return installed !== undefined && Number.parseInt(installed.version, 10) < 22 ? ` ${types}@22` : ''
+}
+
+/** hookspan is ES modules, which TypeScript below `node20` lets no CommonJS import. */
+function unimportable({ root, isModule }: Project, setup: string | undefined): string[] {
+  const module = String(readTsConfig(root)?.options.get('module'))
+  const isRefused = !isModule && /\.c?ts$/.test(setup ?? '') && /^node1[68]$/i.test(module)
+  return isRefused
+    ? [
+        `tsconfig.json: under "module": "${module}" CommonJS cannot import hookspan. Write "nodenext" or "node20".`,
+      ]
+    : []
 }
 
 /** What cannot be edited, and what is in package.json and was found nowhere. */

@@ -1,8 +1,8 @@
-import { existsSync, readFileSync } from 'node:fs'
+import { existsSync } from 'node:fs'
 import { dirname, extname, join, posix } from 'node:path'
-import { parseExpressionAt } from 'acorn'
-import type { Source, SyntaxNode } from './parse.ts'
+import type { Source } from './parse.ts'
 import type { Project } from './project.ts'
+import { readTsConfig } from './tsconfig.ts'
 
 interface Placed {
   readonly file: string
@@ -64,7 +64,7 @@ export function writtenAs(
 
 /** Without a tsconfig.json, Node runs it as it is. */
 function endingBy({ root, isModule }: Project): '.ts' | '.js' | '' {
-  const options = compilerOptions(join(root, 'tsconfig.json'))
+  const options = readTsConfig(root)?.options
   if (
     options === undefined ||
     options.has('allowImportingTsExtensions') ||
@@ -75,23 +75,6 @@ function endingBy({ root, isModule }: Project): '.ts' | '.js' | '' {
   const modules = `${options.get('moduleResolution') ?? ''} ${options.get('module') ?? ''}`.toLowerCase()
   if (/bundler|preserve/.test(modules)) return ''
   return /node(16|18|20|next)/.test(modules) || isModule ? '.js' : ''
-}
-
-/** JSON with comments is an expression. What it extends is not looked at. */
-function compilerOptions(file: string): ReadonlyMap<string, unknown> | undefined {
-  if (!existsSync(file)) return undefined
-  try {
-    const { properties } = parseExpressionAt(readFileSync(file, 'utf8'), 0, {
-      ecmaVersion: 'latest',
-    }) as SyntaxNode
-    const options = properties.find(({ key }: SyntaxNode) => key.value === 'compilerOptions')
-    const fields: SyntaxNode[] = options?.value.properties ?? []
-    return new Map(
-      fields.filter(({ value }) => value.value !== false).map(({ key, value }) => [key.value, value.value]),
-    )
-  } catch {
-    return new Map()
-  }
 }
 
 function pathBetween(from: string, to: string): string {

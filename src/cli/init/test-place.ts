@@ -1,5 +1,6 @@
 import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { readTsConfig } from './tsconfig.ts'
 
 const EXTENSIONS = ['js', 'ts', 'mjs', 'mts', 'cjs', 'cts']
 
@@ -9,7 +10,8 @@ export function testPlace(
   types: boolean,
 ): { readonly file: string; readonly isThere: boolean } {
   const folder = ['test', 'tests', '__tests__'].find((name) => existsSync(join(root, name))) ?? 'test'
-  const letter = types ? 't' : 'j'
+  // The compiler of the project would take one in TypeScript.
+  const kinds = !types ? ['mjs', 'js'] : readTsConfig(root)?.emitsAll ? ['mjs', 'mts', 'ts'] : ['mts', 'ts']
   const named = (extensions: readonly string[]) =>
     [folder, 'src'].flatMap((at) =>
       ['test', 'spec'].flatMap((kind) =>
@@ -18,7 +20,7 @@ export function testPlace(
     )
   const there = named(['mjs', 'mts', 'js', 'ts']).find((file) => existsSync(join(root, file)))
   if (there !== undefined) return { file: there, isThere: true }
-  const places = named([`m${letter}s`, `${letter}s`])
+  const places = named(kinds)
   const looked = includedBy(root).map(expressionOf)
   const found = places.find((file) => looked.length === 0 || looked.some((glob) => glob.test(file)))
   return { file: found ?? (places[0] as string), isThere: false }
