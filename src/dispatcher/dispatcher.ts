@@ -307,11 +307,14 @@ export class HookDispatcher {
     return all.length > 0 || [...hooks, ...global.map(({ hook }) => hook)].some(mocks)
   }
 
-  #assertCapable({ adapter, gates = [], parent }: OperationInit, disabled: Disabled): void {
+  #assertCapable({ adapter, gates = [], hooks = [], parent }: OperationInit, disabled: Disabled): void {
     if (adapter === undefined) return
-    const { gates: plugged, standIns } = this.#plugins
+    const { gates: plugged, standIns, hooks: global } = this.#plugins
     const inUse = plugged.filter((gate) => !disabled.gate(gate))
-    const mocks = standIns.length + standInsOf(parent).length > 0
+    const heard = [...hooks, ...global.map(({ hook }) => hook)].filter(
+      (hook) => !disabled.hook(hook as never),
+    )
+    const mocks = standIns.length + standInsOf(parent).length > 0 || heard.some((hook) => hook.mocks === true)
     assertCapable(adapter, [...gatesOf(parent), ...gates, ...inUse], mocks)
   }
 

@@ -2,10 +2,10 @@ import { AsyncLocalStorage } from 'node:async_hooks'
 import { AIMessage, HumanMessage } from '@langchain/core/messages'
 import { fakeModel } from '@langchain/core/testing'
 import { Command, interrupt, MemorySaver } from '@langchain/langgraph'
-import { EXTENDED_HOOK_TYPES, HOOK_TYPES, HookDispatcher } from 'hookspan'
+import { EXTENDED_HOOK_TYPES, HOOK_TYPES, HookDispatcher, type HookEvent } from 'hookspan'
 import { type Approvals, createApprovals, memoryStore } from 'hookspan/approval'
 import { deny, type Gate, mutate, skip } from 'hookspan/gates'
-import { hookspanCallbacks, hookspanMiddleware, runWith } from 'hookspan/langchain'
+import { hookspanCallbacks, hookspanMiddleware, LANGGRAPH_CAPABILITIES, runWith } from 'hookspan/langchain'
 import { mock, mockTools } from 'hookspan/mock'
 import { requireHuman, toolPolicy } from 'hookspan/policies'
 import {
@@ -602,6 +602,21 @@ describe('hookspanCallbacks', () => {
     })
     await expect(run).rejects.toMatchObject({ code: 'NOT_CAPABLE' })
     expect(execute).not.toHaveBeenCalled()
+  })
+
+  it('refuse a hook that says that it mocks, which nobody would ask, and take one that is switched off', async () => {
+    const { dispatcher } = dispatcherWith()
+    const handler = (event: HookEvent<'beforeToolCall'>) => event.mock({ content: 'mocked' })
+    dispatcher.use({ name: 'dry run', hooks: [{ id: 'dry', type: 'beforeToolCall', mocks: true, handler }] })
+    const { search, execute } = searchTool()
+    const callbacks = [hookspanCallbacks({ dispatcher })]
+
+    const run = graphOf(script(), search as never).invoke(hi(), { callbacks })
+    await expect(run).rejects.toThrow('Tools are mocked, and adapter')
+    expect(execute).not.toHaveBeenCalled()
+    const adapter = { name: 'bare', capabilities: LANGGRAPH_CAPABILITIES }
+    expect(() => dispatcher.startOperation({ adapter })).toThrow('Tools are mocked')
+    expect(() => dispatcher.startOperation({ adapter, disable: ['dry'] })).not.toThrow()
   })
 })
 

@@ -343,6 +343,15 @@ describe('what nobody could be asked about', () => {
     const agent = observeMastra(agentOf([]), { dispatcher: guarded() })
     await expect(agent.network('Look.')).rejects.toMatchObject({ code: 'NOT_CAPABLE' })
   })
+
+  it('is refused for network() where a hook says that it mocks', async () => {
+    const dispatcher = new HookDispatcher()
+    const hook = { id: 'dry run', type: 'beforeToolCall', mocks: true, handler: () => {} } as const
+    dispatcher.use({ name: 'dry run', hooks: [hook] })
+    await expect(observeMastra(agentOf([]), { dispatcher }).network('Look.')).rejects.toThrow(
+      'Tools are mocked',
+    )
+  })
 })
 
 describe('spans', () => {

@@ -2,6 +2,7 @@ import { AsyncLocalStorage } from 'node:async_hooks'
 import type { HookDispatcher, ToolCallDecision, ToolCallInit } from '../../dispatcher/index.ts'
 import { assertCapable } from '../../dispatcher/run/capabilities.ts'
 import { currentPlace } from '../../dispatcher/run/current.ts'
+import { isMocked } from '../../dispatcher/run/guarded.ts'
 import type { RunTool } from '../../dispatcher/run/run-tool.ts'
 import { HookspanError } from '../../internal/errors.ts'
 import { defined, isRecord } from '../../internal/objects.ts'
@@ -125,7 +126,7 @@ export class ClaudeRun {
     const core = this.run.run(() => currentPlace()?.core)
     if (this.asksHooks || core === undefined) return
     try {
-      assertCapable(WITHOUT_HOOKS, core.allGates(), core.standIns().length > 0)
+      assertCapable(WITHOUT_HOOKS, core.allGates(), isMocked(core))
     } catch (cause) {
       this.isUnguarded = true
       const why = cause instanceof Error ? cause.message : String(cause)

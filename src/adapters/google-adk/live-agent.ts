@@ -1,6 +1,7 @@
 import type { HookDispatcher } from '../../dispatcher/index.ts'
 import { type AdapterInfo, assertCapable } from '../../dispatcher/run/capabilities.ts'
 import { currentPlace } from '../../dispatcher/run/current.ts'
+import { isMocked } from '../../dispatcher/run/guarded.ts'
 import { NONE } from '../capabilities.ts'
 import { relay } from '../sdk-loop/relay.ts'
 import { withOwn } from '../sdk-loop/with-own.ts'
@@ -21,7 +22,7 @@ export function liveAgent(agent: AdkAgent, { dispatcher, agentName }: Told): Adk
     async *runLive(context: AdkInvocation): AsyncGenerator<AdkEvent, void> {
       const place = currentPlace()
       if (place !== undefined) {
-        assertCapable(LIVE, place.core.allGates(), place.core.standIns().length > 0)
+        assertCapable(LIVE, place.core.allGates(), isMocked(place.core))
       }
       const { run } = new AgentRun({ dispatcher, adapter: LIVE }, agentName, { ...context, agent })
       context.agent = agent

@@ -155,12 +155,10 @@ export class OperationRecord implements QueueOwner {
     return this.#audienceOf('beforeToolCall')?.queues.some(({ mocks }) => mocks) ?? false
   }
 
-  /** The tools that hooks name which say that they mock. Which of all others one mocks, nobody knows. */
-  get mockedTools(): readonly (string | RegExp)[] {
+  /** Hooks that say that they mock. */
+  get mockingHooks(): readonly RunnableHook[] {
     const hooks = this.#audienceOf('beforeToolCall')?.queues.map(({ hook }) => hook) ?? []
-    return hooks.flatMap(({ mocks, match = [] }) =>
-      mocks === true && typeof match !== 'function' ? match : [],
-    )
+    return hooks.filter(({ mocks }) => mocks === true)
   }
 
   /** Counts an event. Gives its place in the operation's sequence. */

@@ -78,6 +78,17 @@ describe('a tool that runs out of reach', () => {
     expect(await ask(shell(), prepare)).toMatch(/"shell" is mocked, .* "shell", which the SDK runs by itself/)
   })
 
+  it.each([
+    ['every tool', undefined, /Tools are mocked, .* "shell", which the SDK runs by itself/],
+    ['it picks', () => true, /Tools are mocked, .* "shell", which the SDK runs by itself/],
+    ['others', 'search_*', /^done$/],
+  ])('ends the run where a hook says that it mocks %s', async (_what, match, ended) => {
+    const hook = { id: 'dry run', type: 'beforeToolCall', mocks: true, handler: () => {} } as const
+    const hooks = [match === undefined ? hook : { ...hook, match }]
+
+    expect(await ask(shell(), (dispatcher) => dispatcher.use({ name: 'dry run', hooks }))).toMatch(ended)
+  })
+
   const llm = (shadow = false) =>
     using({ id: 'short', point: 'beforeLlmCall', shadow, decide: () => undefined })
 
