@@ -78,3 +78,27 @@ it('a mocked tool that is allowed needs nobody', async () => {
   expect(told).toContain('canned')
   expect(rest).toEqual({ events: ['beforeToolCall', 'afterToolCall'], ended: ['mocked'], used: [{ q: 'a' }] })
 })
+
+/** What comes of a mock of a server's only tool, which is called with this. */
+async function mockedCall(server: string, q: unknown) {
+  const { dispatcher } = dispatcherWith()
+  const mocks = mockTools(dispatcher, [mock('wipe').returns('canned')])
+  const wipe = sdk.tool('wipe', 'Wipes.', { q: z.string() }, () => Promise.reject(new Error('it was wiped')))
+  const name = `mcp__${server.replace(' ', '_')}__wipe`
+  const replies = [{ toolCalls: [{ id: 'call_1', name, args: { q } }] }, { content: 'done' }]
+  const mcpServers = { [server]: sdk.createSdkMcpServer({ name: server, tools: [wipe] }) }
+  const messages = await askClaude(dispatcher, replies, { tools: [], mcpServers, allowedTools: [name] })
+  return { mocks, told: JSON.stringify(messages.filter(({ type }) => type === 'user')) }
+}
+
+it('a mock is held to the schema of its tool, as the tool itself is', async () => {
+  const { mocks, told } = await mockedCall('mine', 5)
+  expect(told).not.toContain('canned')
+  expect(() => mocks[Symbol.dispose]()).toThrow('The arguments of "wipe" break the tool\'s input schema.')
+})
+
+it('a server whose name Claude Code writes otherwise can be mocked', async () => {
+  const { mocks, told } = await mockedCall('my shop', 'a')
+  expect(told).toContain('canned')
+  mocks[Symbol.dispose]()
+})

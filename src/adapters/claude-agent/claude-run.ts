@@ -72,8 +72,8 @@ export class ClaudeRun {
   readonly dispatcher: HookDispatcher
   readonly root: Lane
   readonly calls = new Map<string, AnnouncedCall[]>()
-  /** Names of the servers that are in this process. */
-  readonly servers: ReadonlySet<string>
+  /** The servers that are in this process, by their names as Claude Code writes them in those of tools. */
+  readonly servers: ReadonlyMap<string, object>
   /** Ids of the calls that Claude Code has asked about. */
   readonly asked = new Set<string>()
   /** Whether Claude Code asks hooks: one of ours hears of each prompt before its model is asked. */
@@ -99,10 +99,11 @@ export class ClaudeRun {
       calls: () => this.run.calls(),
     }
     this.root = new Lane(turns, input)
-    const servers = Object.entries(options.mcpServers ?? {}).filter(
-      ([, server]) => server?.instance !== undefined,
+    this.servers = new Map(
+      Object.entries(options.mcpServers ?? {}).flatMap(([name, server]) =>
+        server?.instance === undefined ? [] : [[name.replace(/[^\w-]/g, '_'), server.instance]],
+      ),
     )
-    this.servers = new Set(servers.map(([name]) => name))
     try {
       const mocked = this.run.run(() => currentPlace()?.core.standIns().length ?? 0) > 0
       assertMockable(mocked, options)

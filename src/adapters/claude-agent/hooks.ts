@@ -5,6 +5,7 @@ import { type ClaudeRun, Permission, refuse } from './claude-run.ts'
 import { namedIn } from './named-in.ts'
 import { inShapeOf } from './results.ts'
 import type { CanUseTool, ClaudeOptions, HookCallback, HookMatcher, HookOutput } from './sdk.ts'
+import { schemasOf } from './servers.ts'
 import { beforeSkillCommand } from './skills.ts'
 import type { SubAgents } from './sub-agents.ts'
 
@@ -84,10 +85,13 @@ async function before(run: ClaudeRun, subAgents: SubAgents, input: Loose): Promi
   const lane = await subAgents.laneOf(asName(input.agent_id))
   await lane.askedFor(id)
   const calls = await lane.calls
-  const mockable = isServed(run, toolName)
+  const named = namedIn(toolName)
+  const server = named.source === 'mcp' ? run.servers.get(named.identifier) : undefined
+  const mockable = server !== undefined
   const permission = mockable ? new Permission() : undefined
   const permit = permission && { permit: permission.ask }
-  const init = { toolCallId: id, ...namedIn(toolName), args, mockable, ...permit }
+  const schemas = schemasOf(server, named.apiName)
+  const init = { toolCallId: id, ...named, args, mockable, ...schemas, ...permit }
   const call = calls.openToolCall<unknown, unknown>(init)
   const decision = await Promise.race([call.decided, ...(permission ? [permission.asked] : [])])
   const output = (more: Loose) => ({ hookSpecificOutput: { hookEventName: 'PreToolUse', ...more } })
@@ -112,12 +116,6 @@ async function before(run: ClaudeRun, subAgents: SubAgents, input: Loose): Promi
 }
 
 const refusal = (reason: string) => ({ permissionDecision: 'deny', permissionDecisionReason: reason })
-
-/** Whether a server of this process has the tool. */
-function isServed(run: ClaudeRun, toolName: string): boolean {
-  const { source, identifier } = namedIn(toolName)
-  return source === 'mcp' && run.servers.has(identifier)
-}
 
 async function after(run: ClaudeRun, input: Loose): Promise<HookOutput> {
   const id = asName(input.tool_use_id) ?? ''

@@ -2,7 +2,8 @@ import { tellsFailure, wordsOf } from '../../dispatcher/calls/tool-outcome.ts'
 import type { ToolOutcome } from '../../dispatcher/index.ts'
 import { isToolResult } from '../../wire/mcp-result.ts'
 import { asName, asObject } from '../../wire/reading.ts'
-import { assertWorked, KINDS } from '../mcp/call.ts'
+import { assertWorked, KINDS, type Schemas } from '../mcp/call.ts'
+import { ListedTools } from '../mcp/listed-tools.ts'
 import { type Handler, type Request, watchHandlers } from '../mcp/protocol.ts'
 import { type AnnouncedCall, ClaudeRun } from './claude-run.ts'
 import type { McpServerConfig } from './sdk.ts'
@@ -11,6 +12,8 @@ const KIND = KINDS['tools/call']
 
 interface Watched {
   users: number
+  /** What its tools take and give, as Claude Code has listed them. */
+  readonly listed: ListedTools
   readonly undo: () => void
 }
 
@@ -29,12 +32,16 @@ export function watchServers(servers: Readonly<Record<string, McpServerConfig>> 
   }
 }
 
+const lowOf = (instance: object): object => (instance as { server?: object }).server ?? instance
+
+/** What mocks of a tool of a server are held to. */
+export function schemasOf(instance: object | undefined, name: string): Schemas {
+  return (instance && watched.get(lowOf(instance))?.listed.of('tools/call', { name })) ?? {}
+}
+
 function watch(instance: object): () => void {
-  const low = (instance as { server?: object }).server ?? instance
-  const found: Watched = watched.get(low) ?? {
-    users: 0,
-    undo: watchHandlers(low, { 'tools/call': serve }, 'observeClaudeAgent'),
-  }
+  const low = lowOf(instance)
+  const found: Watched = watched.get(low) ?? watchAnew(low)
   watched.set(low, found)
   found.users++
   return () => {
@@ -42,6 +49,17 @@ function watch(instance: object): () => void {
     watched.delete(low)
     found.undo()
   }
+}
+
+function watchAnew(low: object): Watched {
+  const listed = new ListedTools()
+  const list = async (request: Request, extra: unknown, handler: Handler) => {
+    const told = await handler(request, extra)
+    listed.read(told)
+    return told
+  }
+  const around = { 'tools/call': serve, 'tools/list': list }
+  return { users: 0, listed, undo: watchHandlers(low, around, 'observeClaudeAgent') }
 }
 
 async function serve(request: Request, extra: unknown, handler: Handler): Promise<unknown> {

@@ -19,9 +19,13 @@ export class ListedTools {
     if (typeof listTools !== 'function') return () => {}
     return replace(client as { listTools: List }, 'listTools', async (...asked) => {
       const listed = await listTools.apply(client, asked)
-      for (const { name, inputSchema, outputSchema } of asObjects(asObject(listed)?.tools))
-        this.#schemas.set(asText(name) ?? '', defined({ inputSchema, outputSchema }))
+      this.read(listed)
       return listed
     })
+  }
+
+  read(listed: unknown): void {
+    for (const { name, inputSchema, outputSchema } of asObjects(asObject(listed)?.tools))
+      this.#schemas.set(asText(name) ?? '', defined({ inputSchema, outputSchema }))
   }
 }
