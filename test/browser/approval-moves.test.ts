@@ -117,6 +117,22 @@ it('what was typed can still be read when somebody else was first', async () => 
   expect(await axe(page)).toEqual([])
 })
 
+it('who pressed a button that somebody else was faster at is left at what came of it', async () => {
+  await ask('raced')
+  const page = await openDialog()
+  const card = cardOf(page, 'raced')
+  const reject = card.getByRole('button', { name: 'Reject' })
+  await expect.poll(() => reject.getAttribute('aria-disabled')).toBe('false')
+  await reject.focus()
+  await page.route('**/respond', async (route) => {
+    await somebodyElse('raced', 'approve')
+    await route.continue()
+  })
+  await page.keyboard.press('Enter')
+  await page.waitForFunction(() => document.activeElement?.textContent === 'Approved already by otto.')
+  expect(await card.getByRole('alert').count()).toBe(0)
+})
+
 it('an edited number arrives as it was written, or is refused; one that was asked is none to refuse', async () => {
   const [ran] = await ask('paid', { amount: 1.5, big: 12345678901234567000, small: 1e-7, huge: 1e21 })
   const page = await openDialog()

@@ -50,3 +50,25 @@ it('of hundreds of requests twenty are shown at a time, and that there are more 
   expect(problems).toEqual([])
   await page.close()
 })
+
+it('on the narrowest page who waits is told within the bar, also while the viewer is away', async () => {
+  const store = memoryStore()
+  for (let n = 1; n <= 501; n++) await store.add(asked(n))
+  const viewer = await startViewer({ db: ':memory:', port: 0, approvals: createApprovals({ store }) })
+  onTestFinished(() => viewer.close())
+  const { page } = await openPage(browser, viewer.link, [320, 640])
+  onTestFinished(() => page.close())
+  const outside = () =>
+    page.locator('.top > *, .top .ask').evaluateAll((parts) =>
+      parts
+        .map((part) => ({ part, box: part.getBoundingClientRect() }))
+        .filter(({ box }) => box.right > innerWidth || (box.height > 0 && box.bottom > 38))
+        .map(({ part }) => part.outerHTML),
+    )
+  await page.waitForSelector('.top .ask')
+  expect(await outside()).toEqual([])
+  expect(await page.getByRole('link', { name: 'hookspan' }).count()).toBe(1)
+  await viewer.close()
+  await page.getByText('Viewer not reachable').waitFor()
+  expect(await outside()).toEqual([])
+})

@@ -32,14 +32,21 @@ export function ApprovalCard({ request, approver, nowMs, open, which }: Props) {
   const end = useRef<HTMLParagraphElement>(null)
   // What is over stays as tall as it was: the requests below it must not slide under a hand that is about to answer one.
   const [height, setHeight] = useState(0)
+  const hadFocus = useRef(false)
   const finish = (found: ApprovalOutcome) => {
     setHeight(card.current?.getBoundingClientRect().height ?? 0)
+    hadFocus.current = card.current?.contains(document.activeElement) ?? false
     setOutcome(found)
   }
   const [seen, setSeen] = useState(edited !== undefined)
   const find = () =>
     source.outcome(id).then(
-      (found) => found.status !== 'pending' && finish(found),
+      (found) => {
+        if (found.status === 'pending') return
+        // What came of it says it better.
+        setProblem('')
+        finish(found)
+      },
       (error: Error) => setProblem(error.message),
     )
   // Somebody else was first, or its time was over.
@@ -48,7 +55,8 @@ export function ApprovalCard({ request, approver, nowMs, open, which }: Props) {
   }, [open, outcome, busy])
   // The buttons are gone, and the focus with them.
   useEffect(() => {
-    if (mine && outcome) end.current?.focus({ preventScroll: true })
+    const isLost = hadFocus.current && !card.current?.contains(document.activeElement)
+    if (outcome && (mine || isLost)) end.current?.focus({ preventScroll: true })
   }, [mine, outcome])
   const send = async (reply: Omit<ApprovalReply, 'argsDigest' | 'reason'>) => {
     setBusy(true)

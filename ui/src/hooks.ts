@@ -6,12 +6,19 @@ import type { LiveEvent, Source } from './source.ts'
 export const SourceContext = createContext<Source>(null as never)
 export const useSource = (): Source => useContext(SourceContext)
 
-/** Loads again whenever `keys` change; keeps the old value until the new one is there, so nothing jumps. */
+/**
+ * Loads again whenever `keys` change, and what failed once the viewer is there again; keeps the old value until the new one is
+ * there, so nothing jumps.
+ */
 export function useLoaded<T>(
   load: () => Promise<T>,
   keys: readonly unknown[],
 ): { value: T | undefined; error: string } {
   const [state, setState] = useState<{ value: T | undefined; error: string }>({ value: undefined, error: '' })
+  const [tries, setTries] = useState(0)
+  useLive((event) => {
+    if (event.type === 'connected' && state.error) setTries((before) => before + 1)
+  })
   useEffect(() => {
     let wanted = true
     load().then(
@@ -21,7 +28,7 @@ export function useLoaded<T>(
     return () => {
       wanted = false
     }
-  }, keys)
+  }, [...keys, tries])
   return state
 }
 

@@ -16,7 +16,15 @@ import type { SetDiff } from '../../src/viewer/model/set-diff.ts'
 import type { Snippet } from '../../src/viewer/model/snippet.ts'
 import type { Marking } from '../../src/viewer/model/span.ts'
 import { noteDate } from './clock.ts'
-import type { Found, LiveEvent, RunData, RunPage, Source, Status } from './source.ts'
+import {
+  type Found,
+  type LiveEvent,
+  NO_ANSWER,
+  type RunData,
+  type RunPage,
+  type Source,
+  type Status,
+} from './source.ts'
 
 export class OnlineSource implements Source {
   readonly offline = false
@@ -184,7 +192,9 @@ export class OnlineSource implements Source {
   }
 
   async #reply(asked: Promise<Response>): Promise<Response> {
-    const response = await asked
+    const response = await asked.catch(() => {
+      throw new Error(NO_ANSWER)
+    })
     noteDate(response.headers.get('date'))
     if (!response.ok) {
       const reply = (await response.json().catch(() => ({}))) as { error?: string }

@@ -13,6 +13,7 @@ import { Empty } from './parts.tsx'
 import { go, keepZoom, listRoute, pathOf, type Route, VIEWS, type View } from './route.ts'
 import { RunHeader } from './run-header.tsx'
 import { groupByConversation } from './runs-table.tsx'
+import { NO_ANSWER } from './source.ts'
 import { SpanPanel } from './span-panel.tsx'
 import { Splitter, useSplit } from './splitter.tsx'
 import { Timeline } from './timeline.tsx'
@@ -83,7 +84,7 @@ export function RunView({ route }: { route: Extract<Route, { page: 'run' }> }) {
   if (error && !run)
     return (
       <main>
-        <Empty title="This run is not here" isPage>
+        <Empty title={error === NO_ANSWER ? 'Viewer not reachable' : 'This run is not here'} isPage>
           <p>{error}</p>
           <p>
             <a href={pathOf(listRoute())}>All runs</a>

@@ -15,6 +15,9 @@ import type { SetDiff } from '../../src/viewer/model/set-diff.ts'
 import type { Snippet } from '../../src/viewer/model/snippet.ts'
 import type { Marking, RunSummary, SpanRow } from '../../src/viewer/model/span.ts'
 
+/** What is said of a request that came to nobody. */
+export const NO_ANSWER = 'The viewer does not answer.'
+
 export interface RunData {
   summary: RunSummary
   rows: SpanRow[]

@@ -1,0 +1,53 @@
+/** What the page says while its viewer is away, and that it comes back. */
+import { startViewer, type Viewer } from 'hookspan/viewer'
+import type { Browser, Page } from 'playwright-core'
+import { afterAll, beforeAll, expect, it, onTestFinished } from 'vitest'
+import { databaseFile } from '../viewer/start.ts'
+import { id, otlp, post, runSpan, TRACE } from '../viewer/support.ts'
+import { launch, openPage } from './support.ts'
+
+let browser: Browser
+beforeAll(async () => {
+  browser = await launch()
+})
+afterAll(() => browser.close())
+
+it('what could not be read while the viewer was away is read once it is there again', async () => {
+  const options = { db: databaseFile(), port: 0 }
+  const first = await startViewer(options)
+  let viewer: Viewer = first
+  onTestFinished(() => viewer.close())
+  const call = {
+    spanId: id(2),
+    parentSpanId: id(1),
+    name: 'execute_tool pay',
+    attributes: {
+      'gen_ai.operation.name': 'execute_tool',
+      'gen_ai.tool.name': 'pay',
+      'gen_ai.tool.call.arguments': '{"order":4711}',
+    },
+  }
+  await post(first, otlp([runSpan('done', { end: 90 }), call]))
+  const pages = await Promise.all([
+    openPage(browser, `${first.url}/run/${TRACE}`),
+    openPage(browser, `${first.url}/run/${TRACE}`),
+    openPage(browser, first.url),
+  ])
+  const [views, panel, list] = pages.map(({ page }) => page) as [Page, Page, Page]
+  onTestFinished(async () => {
+    for (const { page } of pages) await page.close()
+  })
+  await first.close()
+  for (const { page } of pages) await page.getByText('Viewer not reachable').first().waitFor()
+  await views.keyboard.press('3')
+  await panel.locator('.row', { hasText: 'pay' }).click()
+  await list.locator('tr.run a').first().click()
+  const said = 'The viewer does not answer.'
+  for (const { page } of pages) await page.locator('main').getByText(said).first().waitFor()
+  expect(await list.locator('main').innerText()).not.toContain('This run is not here')
+  viewer = await startViewer({ ...options, port: Number(new URL(first.url).port) })
+  await views.locator('.tool-card', { hasText: 'pay' }).waitFor()
+  await panel.locator('.panel .json', { hasText: '4711' }).first().waitFor()
+  await list.locator('.row', { hasText: 'pay' }).waitFor()
+  for (const { page } of pages) await expect.poll(() => page.locator('main').getByText(said).count()).toBe(0)
+})
