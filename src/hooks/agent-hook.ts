@@ -34,7 +34,9 @@ interface HookOf<T extends AnyHookType> {
   /** Unique within the operation. */
   id: string
   type: T
-  handler: (event: HookEvent<T>, context: HookContext) => void | Promise<void>
+  /** What it gives is not read: a number may come back, as of `seen.push(event)`, and nothing that looks like a decision. */
+  // biome-ignore lint/suspicious/noConfusingVoidType: an async function without a return statement is a valid handler
+  handler: (event: HookEvent<T>, context: HookContext) => void | number | Promise<void | number>
   /**
    * Which events reach the handler. For tool hooks a string is a glob over `apiName` and over
    * `identifier/apiName` (`*` any run of characters, `?` one; other signs of patterns are refused), a RegExp is tested against the same two.

@@ -14,6 +14,7 @@ import {
   type TokenUsage,
   type ToolMock,
 } from 'hookspan'
+import { deny } from 'hookspan/gates'
 import { expectTypeOf } from 'vitest'
 
 const dispatcher = new HookDispatcher()
@@ -76,6 +77,21 @@ const typed: AgentHook<'onError'> = { id: 'e', type: 'onError', handler: (e) => 
 dispatcher.register('op', [typed])
 const lists: AgentHook[] = [typed]
 dispatcher.use({ name: 'p', hooks: lists })
+
+// What is written at once, and nothing that is meant to decide.
+const seen: HookEvent[] = []
+export const keeps: AgentHook[] = [
+  { id: 's', type: 'afterToolCall', handler: (e) => seen.push(e) },
+  { id: 'a', type: 'onError', handler: async (e) => seen.push(e) },
+]
+// @ts-expect-error a hook decides nothing
+export const denies: AgentHook = { id: 'x', type: 'beforeToolCall', handler: () => deny('no') }
+// @ts-expect-error a hook decides nothing
+export const later: AgentHook = { id: 'x', type: 'beforeToolCall', handler: async () => deny('no') }
+// @ts-expect-error a hook decides nothing
+export const says: AgentHook = { id: 'x', type: 'beforeToolCall', handler: () => ({ action: 'deny' }) }
+// @ts-expect-error a hook lets nothing through, and keeps nothing back
+export const keepsBack: AgentHook = { id: 'x', type: 'beforeToolCall', handler: (e) => e.apiName !== 'rm' }
 
 // @ts-expect-error a handler is required
 export const noHandler: AgentHook = { id: 'x', type: 'onError' }
