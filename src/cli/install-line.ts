@@ -13,6 +13,11 @@ export function installLine(packages: readonly string[], folder = process.cwd())
   return `${addIn(folder)} ${packages.join(' ')}`
 }
 
+/** What runs a command of the project: npx finds none that Yarn keeps in its archives, and fetches another. */
+export function runner(folder = process.cwd()): 'npx' | 'yarn' {
+  return addIn(folder) === 'yarn add' ? 'yarn' : 'npx'
+}
+
 function addIn(folder: string): string {
   const { existsSync } = process.getBuiltinModule('node:fs')
   const { dirname, join, resolve } = process.getBuiltinModule('node:path')

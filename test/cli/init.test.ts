@@ -73,13 +73,19 @@ describe('hookspan init, asked', () => {
   })
 
   it.each([
-    ['pnpm-lock.yaml', 'pnpm add hookspan @opentelemetry/sdk-node', 'pnpm add -D vitest'],
-    ['yarn.lock', 'yarn add hookspan @opentelemetry/sdk-node @opentelemetry/api', 'yarn add -D vitest'],
-    ['bun.lock', 'bun add hookspan @opentelemetry/sdk-node', 'bun add -D vitest'],
+    ['pnpm-lock.yaml', 'pnpm add hookspan @opentelemetry/sdk-node', 'pnpm add -D vitest', 'npx vitest run'],
+    [
+      'yarn.lock',
+      'yarn add hookspan @opentelemetry/sdk-node @opentelemetry/api',
+      'yarn add -D vitest',
+      'yarn vitest run',
+      'yarn hookspan hooks check',
+    ],
+    ['bun.lock', 'bun add hookspan @opentelemetry/sdk-node', 'bun add -D vitest', 'npx vitest run'],
   ])('names it for the package manager that keeps %s', async (lock, ...lines) => {
     const root = project({ [lock]: '', 'app/package.json': OPENAI, 'app/a.mjs': CLIENT })
     const { stdout } = await init(join(root, 'app'), '--yes')
-    for (const line of lines) expect(stdout).toContain(`    ${line}\n`)
+    for (const line of lines) expect(stdout).toMatch(new RegExp(`^ {4}${line}( test/.*)?$`, 'm'))
   })
 
   it.each([

@@ -1,6 +1,7 @@
 import { createInterface } from 'node:readline/promises'
 import { visibleText } from '../../viewer/model/format.ts'
 import { EXIT } from '../failure.ts'
+import { runner } from '../install-line.ts'
 import { shown } from '../render/shown.ts'
 import { type Terminal, terminalOf } from '../render/terminal.ts'
 import { diffOf } from './edits.ts'
@@ -56,7 +57,7 @@ export async function runInit(
     }
   }
   writeAll(project.root, changes)
-  tellNext(proposal, files, terminal)
+  tellNext(proposal, files, runner(project.root), terminal)
   return EXIT.done
 }
 
@@ -112,13 +113,13 @@ function tellByHand({ byHand, notes, setup }: Proposal, { line, style }: Termina
   if (byHand.length + notes.length > 0) line()
 }
 
-function tellNext({ installs, test }: Proposal, files: string, { line, style }: Terminal): void {
+function tellNext({ installs, test }: Proposal, files: string, run: string, { line, style }: Terminal): void {
   line(style('green', `Wrote ${files}.`))
   const steps = [
     ...installs,
-    ...(test === undefined ? [] : [`npx vitest run ${test}`]),
-    'npx hookspan hooks check',
-    'npx hookspan view         # and, beside it, your agent',
+    ...(test === undefined ? [] : [`${run} vitest run ${test}`]),
+    `${run} hookspan hooks check`,
+    `${run} hookspan view        # and, beside it, your agent`,
   ]
   line('Next:')
   for (const step of steps) line(`    ${step}`)

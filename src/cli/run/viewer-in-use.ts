@@ -4,6 +4,7 @@ import { createConnection } from 'node:net'
 import { text } from 'node:stream/consumers'
 import { type HeldPort, holdPort } from '../../viewer/held-port.ts'
 import type { Viewer } from '../../viewer/index.ts'
+import { runner } from '../install-line.ts'
 
 const DEFAULT = 'http://127.0.0.1:4318'
 const HOST = '127.0.0.1'
@@ -89,7 +90,7 @@ function behind(held: HeldPort, db: string | undefined, keep: boolean): ViewerIn
   return {
     link: endpoint,
     endpoint,
-    ...(!keep && { show: `npx hookspan show${where}` }),
+    ...(!keep && { show: `${runner()} hookspan show${where}` }),
     isOurs: true,
     async start() {
       try {
@@ -99,7 +100,7 @@ function behind(held: HeldPort, db: string | undefined, keep: boolean): ViewerIn
         if (keep) return { now: `runs are shown at ${link}`, later: `Look at ${link}` }
         // A link to it would lead nowhere by then.
         const now = `runs are shown at ${link}, as long as it runs`
-        return { now, later: `Look at it with: npx hookspan view${where}` }
+        return { now, later: `Look at it with: ${runner()} hookspan view${where}` }
       } catch (error) {
         held.release()
         return { now: notStarted(error), later: '' }
