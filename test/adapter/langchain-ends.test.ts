@@ -13,6 +13,7 @@ import {
   humanInTheLoopMiddleware,
   modelCallLimitMiddleware,
   tool,
+  toolCallLimitMiddleware,
 } from 'langchain'
 import { describe, expect, it } from 'vitest'
 import { z } from 'zod'
@@ -55,6 +56,19 @@ const throwing = createMiddleware({
   },
 })
 
+const jumping = createMiddleware({
+  name: 'jumping',
+  beforeModel: {
+    canJumpTo: ['end'],
+    hook: ({ messages }) =>
+      messages.length > 1
+        ? { jumpTo: 'end', messages: [new AIMessage('No more: a limit of ours.')] }
+        : undefined,
+  },
+})
+
+const toolLimit = toolCallLimitMiddleware({ runLimit: 1, exitBehavior: 'error' })
+
 const callLimit = (exitBehavior: 'end' | 'error') => modelCallLimitMiddleware({ runLimit: 2, exitBehavior })
 
 /** How a run may end without a middleware being told, and what is told of it where callbacks are. */
@@ -62,7 +76,8 @@ const ENDS = [
   ['its recursionLimit', [], 6, /Recursion limit/, 'max_steps'],
   ['a limit of model calls that throws', [callLimit('error')], 25, /limits exceeded/, 'max_steps'],
   ["another middleware's throw", [throwing], 25, /no more/, 'error'],
-  ['a jump to the end', [callLimit('end')], 25, undefined, 'done'],
+  ['a limit of tool calls that throws', [toolLimit], 25, /limit reached/, 'max_steps'],
+  ['a jump to the end', [jumping], 25, undefined, 'done'],
 ] as const
 
 describe.each(ENDS)('a run that ends by %s', (_, others, recursionLimit, why, reason) => {
@@ -130,6 +145,43 @@ describe.each(ENDS)('a run that ends by %s', (_, others, recursionLimit, why, re
       { agentName: 'main', reason: 'done' },
     ])
     expect(dispatcher.stats().operations).toBe(0)
+  })
+})
+
+describe("a run that LangChain's own limits end with a word of theirs", () => {
+  const limits = [
+    ['model calls', callLimit('end'), /^Model call limits exceeded: /],
+    [
+      'tool calls',
+      toolCallLimitMiddleware({ runLimit: 1, exitBehavior: 'end' }),
+      /^Tool call limit reached: /,
+    ],
+    [
+      'calls of one tool',
+      toolCallLimitMiddleware({ toolName: 'search', runLimit: 1, exitBehavior: 'end' }),
+      /^'search' tool call limit reached: /,
+    ],
+  ] as const
+  it.each(limits)('has the reason max_steps: %s', async (_, limit, content) => {
+    const { dispatcher, events } = dispatcherWith()
+    const middleware = [hookspanMiddleware({ dispatcher }), limit]
+    const agent = createAgent({ model: searchesOn(), tools: [search], middleware })
+    const { messages } = await agent.invoke(hi, { callbacks: [hookspanCallbacks({ dispatcher })] })
+    expect(messages.at(-1)?.text).toMatch(content)
+    await dispatcher.drain()
+    expect(findAll(events, 'onComplete')).toMatchObject([
+      { reason: 'max_steps', content: expect.stringMatching(content) },
+    ])
+  })
+
+  it('is done where the model itself says so', async () => {
+    const { dispatcher, events } = dispatcherWith()
+    const model = fakeModel().respond(
+      new AIMessage('Tool call limit reached: run limit exceeded (2/1 calls).'),
+    )
+    await createAgent({ model, middleware: [hookspanMiddleware({ dispatcher })] }).invoke(hi)
+    await dispatcher.drain()
+    expect(findAll(events, 'onComplete')).toMatchObject([{ reason: 'done' }])
   })
 })
 

@@ -5,16 +5,20 @@ import type { PendingTool } from '../../hooks/index.ts'
 import type { SafeCalls } from '../safe/calls.ts'
 import { ObservedRun, type RunHost, type SaidOfRun, whenAborted } from '../sdk-run/observed-run.ts'
 import { whenGone } from '../when-gone.ts'
-import type { LcModelRequest, LcRuntime, LcState, LcToolCall } from './lang-chain.ts'
-import { messageIn } from './messages.ts'
+import type { LcMessage, LcModelRequest, LcRuntime, LcState, LcToolCall } from './lang-chain.ts'
+import { messageIn, textOf } from './messages.ts'
 import { tellAnswered, tellAsked } from './own-questions.ts'
 import type { Ended, How, ToldAgent } from './told-graphs.ts'
+import { UnmadeCalls } from './unmade-calls.ts'
 
 /** Made outside of every graph. */
 const outside = AsyncLocalStorage.snapshot()
 
 /** Calls begin together: what has not begun by then runs after these, one at a time. */
 const TOGETHER_MS = 200
+
+/** Words of LangChain. */
+const LIMIT = /^Model call limits exceeded: |tool call limit reached: .*\/\d+ calls\)\.$/i
 
 /** Runs of agents that the code of a tool call has begun, by where that code is. */
 const begunIn = new WeakMap<object, Set<AgentRun>>()
@@ -70,8 +74,11 @@ export class AgentRun implements ToldAgent {
   #askedAgain = new Set<unknown>()
   /** The calls of the last reply. */
   #asks: readonly LcToolCall[] = []
+  /** The text of the last reply. */
+  #said: string | undefined
   #answers: Promise<void> | undefined
   #stopping: Promise<void> | undefined
+  readonly #unmade = new UnmadeCalls()
   /** Ids of the messages of the last request, by which a summary of them is noticed. */
   seen: readonly (string | undefined)[] = []
 
@@ -109,11 +116,19 @@ export class AgentRun implements ToldAgent {
   /** What LangGraph tells of its end, where somebody is told, comes after what the middleware was told. */
   async over(how: How, { content, error }: Ended): Promise<Error | undefined> {
     const { run } = this
+    if (how !== 'left') await this.tellUnmade()
     if (how === 'failed') await run.fail(error)
-    else if (how === 'done') return run.end(content)
+    else if (how === 'done') return this.end(content)
     else if (how !== 'waits') await run.interrupt(how === 'left')
     else await this.stopped()
     return undefined
+  }
+
+  /** Gives what a gate says against its result. */
+  end(content: string | undefined): Promise<Error | undefined> {
+    // Said in the model's place, by the middleware of LangChain that limits model calls or tool calls.
+    if (content !== this.#said && LIMIT.test(content ?? '')) this.run.limit = 'max_steps'
+    return this.run.end(content)
   }
 
   /** Somebody else than a tool of it asks a human, which has stopped the graph. Calls that are at work are waited for. */
@@ -143,7 +158,8 @@ export class AgentRun implements ToldAgent {
     return this.#answers
   }
 
-  async beginStep(): Promise<void> {
+  async beginStep({ messages }: LcState): Promise<void> {
+    await this.tellUnmade(messages)
     this.#left = undefined
     this.#askedAgain = new Set()
     await this.run.beginStep(this.#steps++)
@@ -155,9 +171,17 @@ export class AgentRun implements ToldAgent {
    */
   answered({ tools = [] }: LcModelRequest, reply: unknown): void {
     const known = new Set(tools.map(({ name }) => name))
-    const { tool_calls = [] } = messageIn(reply)
+    const message = messageIn(reply)
+    const { tool_calls = [] } = message
+    this.#said = textOf(message)
     this.#asks = tool_calls
+    this.#unmade.asked(message)
     this.#askedAgain = new Set(tool_calls.filter(({ name }) => !known.has(name)).map(({ id }) => id))
+  }
+
+  /** Before the step that they are of is over. */
+  tellUnmade(messages?: readonly LcMessage[]): Promise<void> {
+    return this.#unmade.tell(() => this.run.calls(), messages)
   }
 
   isAskedAgain({ messages = [] }: LcState): boolean {
@@ -167,6 +191,7 @@ export class AgentRun implements ToldAgent {
 
   /** @param calls how many calls the step is known to have. */
   begunTool(id: string | undefined, calls: number): void {
+    this.#unmade.made(id)
     this.#askedAgain.delete(id)
     clearTimeout(this.#idle)
     this.#left ??= calls
@@ -199,7 +224,7 @@ export class AgentRun implements ToldAgent {
   }
 
   #park(): Promise<unknown> {
-    this.#ending = this.run.end()
+    this.#ending = this.tellUnmade().then(() => this.run.end())
     this.#ending.then(() => this.#parking.resolve(), this.#parking.reject)
     return this.#parking.promise
   }

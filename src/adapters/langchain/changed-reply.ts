@@ -16,10 +16,10 @@ export function changedReply(classes: LcMessages, message: LlmResponse, given: u
   const reply = asObject(given) as (LcMessage & Loose) | undefined
   if (reply?.getType?.() !== 'ai') return aiMessage(classes, message)
   const before = readReply(reply).response
-  const { tool_calls } = aiMessage(classes, message)
+  const { tool_calls, invalid_tool_calls } = aiMessage(classes, message)
   const isThoughtKept = (message.reasoning ?? '') === (before.reasoning ?? '')
   const calls = new Map((message.toolCalls ?? []).map((call) => [call.toolCallId, call]))
-  const { id, name, invalid_tool_calls, usage_metadata } = reply
+  const { id, name, usage_metadata } = reply
   const kept = new classes.AIMessage(
     defined({
       id: message.id ?? id,

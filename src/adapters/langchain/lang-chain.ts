@@ -9,7 +9,7 @@ export interface LcMessage {
   readonly tool_call_id?: string
   readonly status?: string
   readonly artifact?: unknown
-  readonly invalid_tool_calls?: unknown
+  readonly invalid_tool_calls?: readonly LcInvalidCall[]
   readonly usage_metadata?: Readonly<Record<string, unknown>>
   readonly response_metadata?: Readonly<Record<string, unknown>>
   readonly additional_kwargs?: Readonly<Record<string, unknown>>
@@ -20,6 +20,14 @@ export interface LcToolCall {
   readonly id?: string
   readonly name: string
   readonly args: unknown
+}
+
+/** A call whose arguments LangChain could not read, with what the model wrote. */
+export interface LcInvalidCall {
+  readonly id?: string | undefined
+  readonly name?: string | undefined
+  readonly args?: string | undefined
+  readonly error?: string | undefined
 }
 
 export interface LcTool {

@@ -100,27 +100,28 @@ export function readGeneration(given: unknown): LlmReading {
  */
 export function readReply(reply: unknown, told: LcGeneration = {}): LlmReading {
   const message = messageIn(reply)
-  const { id, tool_calls = [], response_metadata, additional_kwargs } = message
+  const { id, response_metadata, additional_kwargs } = message
+  const calls = [...(message.tool_calls ?? []), ...(message.invalid_tool_calls ?? [])]
   const about: Loose = { ...told.generationInfo, ...additional_kwargs, ...response_metadata }
   // Bedrock's stream tells it in its event.
   const ends = [about, asObject(about.messageStop) ?? {}]
   const finish = ends
     .flatMap((end) => ENDED_BY.map((name) => asName(end[name])))
     .find((reason) => reason !== undefined)
-  const ofResponse = about.object === 'response' ? finishReasons(about, tool_calls.length > 0) : undefined
+  const ofResponse = about.object === 'response' ? finishReasons(about, calls.length > 0) : undefined
   const refusal = asName(about.refusal)
   const content = textOf(message)
   const response = defined({
     id,
     model: asName(about.model_name) ?? asName(about.model),
     finishReasons: finish === undefined ? ofResponse : [finish],
-    content: content === '' && (tool_calls.length > 0 || refusal !== undefined) ? undefined : content,
+    content: content === '' && (calls.length > 0 || refusal !== undefined) ? undefined : content,
     refusal,
     reasoning: thoughtsOf(message),
     toolCalls:
-      tool_calls.length === 0
+      calls.length === 0
         ? undefined
-        : tool_calls.map(({ id: toolCallId = '', name, args }) => ({ toolCallId, apiName: name, args })),
+        : calls.map(({ id: toolCallId = '', name: apiName = '', args }) => ({ toolCallId, apiName, args })),
   }) as LlmResponse
   return defined({
     response,
@@ -182,16 +183,19 @@ export function aiMessage(
   { AIMessage }: LcMessages,
   { id, content, refusal, toolCalls = [] }: LlmResponse,
 ): LcMessage {
+  const calls = toolCalls.map(({ toolCallId, apiName, args = {} }) => ({
+    id: toolCallId,
+    name: apiName,
+    args,
+  }))
+  const isUnread = ({ args }: { args: unknown }) => typeof args === 'string'
+  const unread = calls.filter(isUnread).map((call) => ({ ...call, type: 'invalid_tool_call' }))
   return new AIMessage(
     defined({
       id,
       content: content ?? refusal ?? '',
-      tool_calls: toolCalls.map(({ toolCallId, apiName, args }) => ({
-        id: toolCallId,
-        name: apiName,
-        args: args ?? {},
-        type: 'tool_call',
-      })),
+      tool_calls: calls.filter((call) => !isUnread(call)).map((call) => ({ ...call, type: 'tool_call' })),
+      invalid_tool_calls: unread.length === 0 ? undefined : unread,
     }),
   )
 }

@@ -165,8 +165,9 @@ class Runs {
     if (known?.isAskedAgain(state)) return undefined
     if (runtime.writer !== undefined) this.#runs.get(runtime.writer)?.delete(graphOf(runtime))
     if (known === undefined || known.run.isPart) return undefined
+    await known.tellUnmade(messages)
     const last = messages.at(-1)
-    const refusal = await known.run.end(last && textOf(last))
+    const refusal = await known.end(last && textOf(last))
     if (refusal !== undefined) throw refusal
     return undefined
   }

@@ -45,7 +45,7 @@ export async function callModel(
     )
     seeInnerCalls(request.tools ?? [])
     await agent.goesOn(request.state)
-    await agent.beginStep()
+    await agent.beginStep(request.state)
     await tellSummary(agent, request.messages)
     const calls = await run.calls()
     const asked = requestOf(request, await loadToJsonSchema())
@@ -62,11 +62,7 @@ export async function callModel(
     }
     const reply = await calls.llmCall<unknown>(init, (effective, { gated }) => {
       const effectively = effectiveOf(request, asked, effective)
-      const ask = async () => {
-        const reply = await handler(effectively)
-        agent.answered(request, reply)
-        return reply
-      }
+      const ask = () => handler(effectively)
       const hear = (output: unknown) => {
         heard = { ...generationIn(output), pieces }
       }
@@ -77,7 +73,9 @@ export async function callModel(
       }
       return hearing({ hear, came, gated }, ask)
     })
-    return revived(classes, reply)
+    const said = revived(classes, reply)
+    agent.answered(request, said)
+    return said
   } catch (error) {
     if (isBubbleUp(error)) {
       run.waitingFor = 'human'

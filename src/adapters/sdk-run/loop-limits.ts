@@ -1,8 +1,13 @@
 /** Why a run ended that its model would have gone on with. */
 export type ReachedLimit = 'max_steps' | 'cost_limit'
 
-/** Of OpenAI Agents, of LangGraph, and of the middleware of LangChain that limits model calls. */
-const STEP_LIMITS = ['MaxTurnsExceededError', 'GraphRecursionError', 'ModelCallLimitMiddlewareError']
+/** Of OpenAI Agents, of LangGraph, and of the middleware of LangChain that limits model calls and tool calls. */
+const STEP_LIMITS = [
+  'MaxTurnsExceededError',
+  'GraphRecursionError',
+  'ModelCallLimitMiddlewareError',
+  'ToolCallLimitExceededError',
+]
 
 /** Whether an SDK throws this at the limit of its loop: the run was ended, and nothing of it failed. */
 export function isStepLimit(error: unknown): boolean {
