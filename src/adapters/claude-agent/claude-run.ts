@@ -31,6 +31,8 @@ export interface AnnouncedCall {
   readonly permission?: Permission
   /** What whoever permitted it made of its arguments. */
   edited?: unknown
+  /** The user's own function is asked whether it may run. */
+  isAsked?: boolean
   /** A server in this process has it: what comes of it is known there. */
   served?: boolean
 }
@@ -43,6 +45,8 @@ export async function refuse(
   permission?.give(refused)
   await (permission ? call.outcome : call.refuse(refused))
 }
+
+export const interrupted = () => new DOMException('Claude Code was interrupted.', 'AbortError')
 
 type Permitted = Awaited<ReturnType<NonNullable<ToolCallInit['permit']>>>
 
@@ -80,6 +84,8 @@ export class ClaudeRun {
   asksHooks = false
   /** Nobody decides on its tools, and somebody was to. */
   isUnguarded = false
+  /** Its user has interrupted the prompt that it is at, or closed it. */
+  isInterrupted = false
   /** A gate decides on shells, and is to be asked of the commands in skills. */
   reliesOnSkillHooks = false
   #steps = 0
@@ -171,7 +177,9 @@ export class ClaudeRun {
     if (announced === undefined || announced.served || this.run.signal?.aborted) return
     this.forget(id, announced)
     if (announced.decision.state !== 'run') return
-    if (why.startsWith('<tool_use_error>')) await announced.call.fail(new Error(why))
+    // It was at work: one that Claude Code does not permit is told so at once.
+    if (this.isInterrupted && !announced.isAsked) await announced.call.fail(interrupted())
+    else if (why.startsWith('<tool_use_error>')) await announced.call.fail(new Error(why))
     else await refuse(announced, { kind: 'deny', code: 'tool_approval', reason: why })
   }
 

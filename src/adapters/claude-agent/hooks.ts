@@ -1,7 +1,7 @@
 import { saidOf } from '../../dispatcher/calls/tool-outcome.ts'
 import { asName, asObject, type Loose } from '../../wire/reading.ts'
 import { warnOnce } from '../warn-once.ts'
-import { type ClaudeRun, Permission, refuse } from './claude-run.ts'
+import { type ClaudeRun, interrupted, Permission, refuse } from './claude-run.ts'
 import { namedIn } from './named-in.ts'
 import { inShapeOf } from './results.ts'
 import type { CanUseTool, ClaudeOptions, HookCallback, HookMatcher, HookOutput } from './sdk.ts'
@@ -23,7 +23,7 @@ export function withHooks(
   own: ClaudeOptions['hooks'] = {},
 ): ClaudeOptions['hooks'] {
   const ours: Readonly<Record<string, HookCallback>> = {
-    PreToolUse: (input) => before(run, subAgents, input),
+    PreToolUse: (input, _id, context) => before(run, subAgents, input, context?.signal),
     PreSkillShellCommand: (input) => beforeSkillCommand(subAgents, input),
     PostToolUse: (input) => after(run, input),
     PostToolUseFailure: (input) => failed(run, input),
@@ -78,7 +78,12 @@ function quiet(hook: HookCallback): HookCallback {
   return async (...args) => hook(...args).catch(() => ({}))
 }
 
-async function before(run: ClaudeRun, subAgents: SubAgents, input: Loose): Promise<HookOutput> {
+async function before(
+  run: ClaudeRun,
+  subAgents: SubAgents,
+  input: Loose,
+  signal: AbortSignal | undefined,
+): Promise<HookOutput> {
   const id = asName(input.tool_use_id) ?? ''
   const args = input.tool_input
   const toolName = asName(input.tool_name) ?? 'unnamed'
@@ -93,7 +98,14 @@ async function before(run: ClaudeRun, subAgents: SubAgents, input: Loose): Promi
   const schemas = schemasOf(server, named.apiName)
   const init = { toolCallId: id, ...named, args, mockable, ...schemas, ...permit }
   const call = calls.openToolCall<unknown, unknown>(init)
-  const decision = await Promise.race([call.decided, ...(permission ? [permission.asked] : [])])
+  const [left, stop] = whenLeft(signal)
+  const decided = Promise.race([call.decided, ...(permission ? [permission.asked] : [])])
+  const decision = await Promise.race([decided, left]).finally(stop)
+  if (decision === undefined) {
+    // An abort of the run tells of itself.
+    if (!run.run.signal?.aborted) await call.fail(interrupted())
+    return {}
+  }
   const output = (more: Loose) => ({ hookSpecificOutput: { hookEventName: 'PreToolUse', ...more } })
   if (decision.state === 'waiting') {
     run.run.waitingFor = 'human'
@@ -113,6 +125,14 @@ async function before(run: ClaudeRun, subAgents: SubAgents, input: Loose): Promi
   const changed = JSON.stringify(decision.args) !== JSON.stringify(args)
   // Whoever else is to permit the call is asked as without us.
   return changed ? output({ updatedInput: decision.args }) : {}
+}
+
+/** Claude Code, which is interrupted, waits for no answer any more. */
+function whenLeft(signal: AbortSignal | undefined): [left: Promise<undefined>, stop: () => void] {
+  const { promise, resolve } = Promise.withResolvers<undefined>()
+  const leave = () => resolve(undefined)
+  signal?.addEventListener('abort', leave, { once: true })
+  return [promise, () => signal?.removeEventListener('abort', leave)]
 }
 
 const refusal = (reason: string) => ({ permissionDecision: 'deny', permissionDecisionReason: reason })
@@ -161,7 +181,9 @@ export function withPermission(
       pendingTools: [{ identifier, apiName, args: input, toolCallId: toolUseID }],
     })
     try {
+      if (announced !== undefined) announced.isAsked = true
       const answer = await own(toolName, input, context)
+      if (announced !== undefined) announced.isAsked = false
       const allowed = answer.behavior === 'allow'
       const reason = asName(answer.message)
       const changed =

@@ -44,6 +44,7 @@ export function observedQuery(query: QueryFunction, params: QueryParams, host: H
       // It is no promise.
       if (key === 'then' || typeof key === 'symbol') return undefined
       return async (...args: unknown[]) => {
+        if (key === 'interrupt' || key === 'close') messages.interrupted()
         const inner = (await messages.started) as unknown as Record<string, (...args: unknown[]) => unknown>
         return inner[key]?.(...args)
       }
@@ -68,6 +69,8 @@ class ObservedMessages {
   /** Ends the prompt of a run that goes on, which says nothing. */
   readonly #answered = Promise.withResolvers<void>()
   #content: string | undefined
+  /** There is a result of its last prompt. */
+  #isAnswered = false
 
   constructor(query: QueryFunction, params: QueryParams, { dispatcher, agentName, sdkSpans }: Host) {
     this.#params = params
@@ -81,6 +84,10 @@ class ObservedMessages {
 
   get run() {
     return this.#claude.run
+  }
+
+  interrupted(): void {
+    this.#claude.isInterrupted = !this.#isAnswered
   }
 
   async #start(query: QueryFunction, sdkSpans: Host['sdkSpans']): Promise<Query> {
@@ -176,12 +183,16 @@ class ObservedMessages {
     await this.#subAgents.told(message)
     await this.#compactions.told(message)
     if (isInit(message)) {
+      this.#isAnswered = false
+      this.#claude.isInterrupted = false
       root.model = asName(message.model)
       this.#claude.has(message)
     } else if (type === 'system' && message.status === 'requesting') await root.asking()
     else if (type === 'result' && !isTooEarly(message)) {
       // The prompt was interrupted: the next one is asked anew.
       await root.over()
+      this.#isAnswered = true
+      if (subtype === 'success') this.#claude.isInterrupted = false
       this.#content = asName(message.result) ?? this.#content
       this.#answered.resolve()
       this.run.limit = LIMITS[String(subtype)]
@@ -189,12 +200,19 @@ class ObservedMessages {
     } else await this.#subAgents.of(message).told(message)
   }
 
+  /** By its user. What a gate has ended is ended by that. */
+  get #isCut(): boolean {
+    return this.#claude.isInterrupted && !this.run.isStopped
+  }
+
   async #end(): Promise<void> {
     this.#answered.resolve()
     this.#compactions.over()
     await this.#subAgents.over()
     await this.#claude.root.over()
-    const refusal = this.run.isPart ? undefined : await this.run.end(this.#content)
+    if (this.run.isPart) return
+    if (this.#isCut) return this.run.interrupt()
+    const refusal = await this.run.end(this.#content)
     if (refusal !== undefined) throw refusal
   }
 
@@ -203,7 +221,8 @@ class ObservedMessages {
     this.#compactions.over(error)
     await this.#subAgents.over().catch(() => {})
     await this.#claude.root.over(error).catch(() => {})
-    if (this.run.limit === undefined) await this.run.fail(error)
+    if (this.#isCut) await this.run.interrupt()
+    else if (this.run.limit === undefined) await this.run.fail(error)
     else await this.run.end(this.#content)
     return error
   }

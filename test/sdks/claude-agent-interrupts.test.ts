@@ -1,0 +1,87 @@
+import { HookDispatcher } from 'hookspan'
+import { createApprovals, memoryStore } from 'hookspan/approval'
+import { requireHuman } from 'hookspan/policies'
+import { expect, it } from 'vitest'
+import { eventsOf, findAll } from '../support/told-events.ts'
+import type { ClaudeReply } from './subjects/claude-agent.ts'
+import { askClaude, saying } from './support/ask-claude.ts'
+import type { Untyped } from './support/sdks.ts'
+
+const bash = (command: string): ClaudeReply => ({
+  toolCalls: [{ id: 'call_1', name: 'Bash', args: { command, description: 'Does it' } }],
+})
+const done: ClaudeReply = { content: 'done' }
+const permitted = { tools: ['Bash'], allowedTools: ['Bash'] }
+
+/** What is told of a query that is left in this way while its shell is at work. */
+async function leftAtWork(leave: (query: Untyped) => unknown) {
+  const dispatcher = new HookDispatcher()
+  const events = eventsOf(dispatcher)
+  let query: Untyped
+  const handler = () => void setTimeout(() => leave(query), 1_000)
+  dispatcher.use({ name: 'leaves', hooks: [{ id: 'leaves', type: 'beforeToolCall', handler }] })
+  const onMessage = (_message: Untyped, one: Untyped) => {
+    query = one
+  }
+  const options = { ...permitted }
+  const error = await askClaude(dispatcher, [bash('sleep 20'), done], options, { onMessage }).then(
+    () => undefined,
+    (thrown: unknown) => thrown,
+  )
+  return { error, events }
+}
+
+it.each([
+  ['interrupt', /error_during_execution|ede_diagnostic/],
+  ['close', undefined],
+])('a run that %s() ends is interrupted, and its tool was not refused', async (how, thrown) => {
+  const { error, events } = await leftAtWork((query) => query[how]())
+  if (thrown === undefined) expect(error).toBeUndefined()
+  else expect(String(error)).toMatch(thrown)
+  expect(findAll(events, 'afterToolCall')).toEqual([])
+  expect(findAll(events, 'onToolCallError')).toMatchObject([{ apiName: 'Bash' }])
+  expect(findAll(events, 'onError')).toEqual([])
+  expect(findAll(events, 'onComplete')).toMatchObject([{ reason: 'interrupted' }])
+})
+
+it('a query that is closed once it is answered is done', async () => {
+  const dispatcher = new HookDispatcher()
+  const events = eventsOf(dispatcher)
+  async function* prompt() {
+    yield saying('One.')
+    await new Promise(() => {})
+  }
+  const onMessage = ({ type }: Untyped, query: Untyped) => type === 'result' && query.close()
+  await askClaude(dispatcher, [done], { tools: [] }, { prompt: prompt(), onMessage })
+  expect(findAll(events, 'onComplete')).toMatchObject([{ reason: 'done' }])
+})
+
+it('nobody is asked any more about a call of a prompt that was interrupted', async () => {
+  const dispatcher = new HookDispatcher()
+  const events = eventsOf(dispatcher)
+  const asked = Promise.withResolvers<Untyped>()
+  const requested = async (request: Untyped) => asked.resolve(request)
+  const approvals = createApprovals({ store: memoryStore(), channels: [{ name: 'human', requested }] })
+  dispatcher.use(approvals)
+  dispatcher.use({ name: 'careful', gates: [requireHuman({ match: 'Bash' })] })
+  const late = Promise.withResolvers<void>()
+  async function* prompt() {
+    yield saying('One.')
+    await late.promise
+    yield saying('Two.')
+  }
+  const answered: string[] = []
+  const onMessage = async ({ type, subtype }: Untyped, query: Untyped) => {
+    if (type === 'assistant') void asked.promise.then(() => query.interrupt())
+    if (type !== 'result' || subtype === 'success') return
+    const { id, argsDigest } = await asked.promise
+    const answer = approvals.respond(id, { decision: 'approve', approver: 'ann', argsDigest })
+    await answer.catch(({ message }: Error) => answered.push(message))
+    late.resolve()
+  }
+  await askClaude(dispatcher, [bash('echo made'), done], permitted, { prompt: prompt(), onMessage })
+  expect(answered).toEqual([expect.stringContaining('was cancelled')])
+  expect(findAll(events, 'onToolCallError')).toMatchObject([{ apiName: 'Bash' }])
+  expect(findAll(events, 'afterToolCall')).toEqual([])
+  expect(findAll(events, 'onComplete')).toMatchObject([{ reason: 'done' }])
+})
