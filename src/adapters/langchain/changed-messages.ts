@@ -1,4 +1,5 @@
 import type { LlmRequest } from '../../hooks/index.ts'
+import { HookspanError } from '../../internal/errors.ts'
 import { defined } from '../../internal/objects.ts'
 import { asObject, asObjects, type Loose, parseArguments } from '../../wire/reading.ts'
 import { sameJson } from '../../wire/rewrite.ts'
@@ -34,6 +35,30 @@ export function messagesDecided(request: LcModelRequest, { messages }: LlmReques
     messages: made.filter((_, at) => at !== system),
     ...instructions(request, made[system]),
   }
+}
+
+/** What the gates made of the input: messages that stand where those with the same ids stood, where there are such. */
+export function inputDecided(messages: readonly LcMessage[] = [], input: unknown): readonly LcMessage[] {
+  const [only] = messages
+  if (only !== undefined && messages.length === 1 && typeof input === 'string') {
+    return [copyOf(only, { content: withText(only.content, input) })]
+  }
+  const told = plainMessages(messages)
+  const decided = Array.isArray(input) ? asObjects(input) : []
+  const isSaid = decided.length === told.length && told.every(({ role }, at) => role === decided[at]?.role)
+  if (isSaid)
+    return messages.map((message, at) => changedMessage(message, told[at] as Loose, decided[at] as Loose))
+  throw new HookspanError(
+    'NOT_CAPABLE',
+    'An onStart gate added messages to a conversation, took some out or made something else of it, which LangChain keeps. ' +
+      'Change the request at beforeLlmCall.',
+  )
+}
+
+/** A gate is told the text alone: pictures beside it stay. */
+function withText(content: unknown, text: string): unknown {
+  const others = asObjects(content).filter(({ type }) => type !== 'text')
+  return others.length === 0 ? text : [{ type: 'text', text }, ...others]
 }
 
 /** LangChain looks whether it is the same message. */

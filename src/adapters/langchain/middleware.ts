@@ -2,13 +2,13 @@ import type { AgentMiddleware } from 'langchain'
 import { assertAdapterOptions } from '../../adapter/adapter-options.ts'
 import type { HookDispatcher, ParkedOperation } from '../../dispatcher/index.ts'
 import type { AdapterInfo } from '../../dispatcher/run/capabilities.ts'
-import { HookspanError } from '../../internal/errors.ts'
 import { a, type Fields } from '../../internal/expect.ts'
 import { defined } from '../../internal/objects.ts'
 import { warnOfVersion } from '../peer-range.ts'
 import { runWith, takeRunInit } from '../sdk-run/run-with.ts'
 import { AgentRun, signalOf } from './agent-run.ts'
 import { LANGCHAIN_CAPABILITIES } from './capabilities.ts'
+import { inputDecided } from './changed-messages.ts'
 import { outsideOfGraph } from './graph-place.ts'
 import type { LcHandler, LcModelRequest, LcRuntime, LcState, LcToolRequest } from './lang-chain.ts'
 import { plainMessages, textOf } from './messages.ts'
@@ -152,7 +152,7 @@ class Runs {
     const { run } = this.#start(runtime, state)
     try {
       const input = await run.admit()
-      return input === run.input ? undefined : changed(state, input)
+      return input === run.input ? undefined : { messages: inputDecided(state.messages, input) }
     } catch (error) {
       await run.fail(error)
       throw error
@@ -183,17 +183,4 @@ function graphOf({ configurable }: LcRuntime): string {
 function threadOf(runtime: LcRuntime): string | undefined {
   const { thread_id } = runtime.configurable ?? {}
   return typeof thread_id === 'string' ? `${graphOf(runtime)} ${thread_id}` : undefined
-}
-
-/** What the gates made of the input, where it can be said to the agent. */
-function changed({ messages = [] }: LcState, input: unknown): object {
-  const [only] = messages
-  if (typeof input === 'string' && messages.length === 1) {
-    return { messages: [defined({ role: 'user', content: input, id: only?.id })] }
-  }
-  throw new HookspanError(
-    'NOT_CAPABLE',
-    'An onStart gate changed a conversation of several messages, which LangChain keeps. Change the request at ' +
-      'beforeLlmCall.',
-  )
 }
