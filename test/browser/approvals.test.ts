@@ -75,6 +75,12 @@ it('a person approves, edits and rejects from the page, and the waiting run goes
   await expect.poll(() => page.title()).toBe('(1) clerk · hookspan')
 
   await page.click('.top .ask')
+  await page.waitForSelector('.request .primary[aria-disabled="false"]')
+  await page.getByRole('button', { name: 'Edit arguments' }).press('Enter')
+  // The button that was pressed is gone: one goes on where one types, or reads.
+  await page.waitForFunction(() => document.activeElement?.matches('textarea'))
+  await page.getByRole('button', { name: 'Keep as asked' }).press('Enter')
+  await page.waitForFunction(() => document.activeElement?.matches('.exact'))
   await page.getByRole('button', { name: 'Edit arguments' }).click()
   await page.getByLabel('Arguments, as JSON').fill('{"id": 1')
   await page.getByRole('button', { name: 'Approve edited' }).click()

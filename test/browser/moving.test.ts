@@ -71,6 +71,31 @@ it('the list keeps its selection on one run while newer ones come on top', async
   expect(await title(page)).toBe('b')
 })
 
+it('a screen reader is told what a search came to, and not each run that comes after it', async () => {
+  await runs('one', 'two')
+  const page = await open('/')
+  await page.waitForSelector('tr.run')
+  const count = page.locator('.count')
+  await expect.poll(() => count.getAttribute('aria-live')).toBe('off')
+  await run(2, 'three')
+  await expect.poll(() => count.textContent()).toBe('3 runs')
+  expect(await count.getAttribute('aria-live')).toBe('off')
+  await page.evaluate(() => {
+    const said: string[] = []
+    Object.assign(globalThis, { said })
+    const place = document.querySelector('.count')!
+    new MutationObserver(() => {
+      if (place.ariaLive === 'polite') said.push(place.textContent!)
+    }).observe(place, { subtree: true, childList: true, characterData: true })
+  })
+  await page.keyboard.press('/')
+  await page.keyboard.type('agent:b')
+  await expect.poll(() => count.textContent()).toBe('1 run')
+  const said = () => page.evaluate(() => (globalThis as never as { said: string[] }).said)
+  await expect.poll(said).toContain('1 run')
+  await expect.poll(() => count.getAttribute('aria-live')).toBe('off')
+})
+
 it('the list grouped by conversation is walked in the order shown', async () => {
   await runs('one', 'two', 'one', 'two')
   const page = await open('/?group=1')

@@ -58,6 +58,16 @@ export function ApprovalCard({ request, approver, nowMs, open, which }: Props) {
     const isLost = hadFocus.current && !card.current?.contains(document.activeElement)
     if (outcome && (mine || isLost)) end.current?.focus({ preventScroll: true })
   }, [mine, outcome])
+  // As the button that was pressed is, where one turns to an edit or back.
+  const turned = useRef(false)
+  const turn = (text: string | undefined) => {
+    turned.current = true
+    change({ edited: text })
+  }
+  useEffect(() => {
+    if (turned.current) card.current?.querySelector<HTMLElement>('textarea, .exact')?.focus()
+    turned.current = false
+  }, [edited === undefined])
   const send = async (reply: Omit<ApprovalReply, 'argsDigest' | 'reason'>) => {
     setBusy(true)
     setProblem('')
@@ -126,8 +136,8 @@ export function ApprovalCard({ request, approver, nowMs, open, which }: Props) {
             isEditing={edited !== undefined}
             onApprove={() => void send({ decision: 'approve' })}
             onApproveEdited={sendEdited}
-            onEdit={() => change({ edited: editableJson(request.args) })}
-            onKeep={() => change({ edited: undefined })}
+            onEdit={() => turn(editableJson(request.args))}
+            onKeep={() => turn(undefined)}
           />
           {request.allow.includes('reject') && (
             <Reject

@@ -62,6 +62,27 @@ export function useFollowed<T>(
   return loaded
 }
 
+/** As long as a reader may take to notice what an answer came to. */
+const TOLD_MS = 1_000
+
+/**
+ * Whether a screen reader tells what stands there: once what a search came to, and not each run that comes after it.
+ *
+ * @param value another one with each answer; undefined until it is whole.
+ */
+export function useToldOnce(search: string, value: unknown): 'polite' | 'off' {
+  const [told, setTold] = useState<string>()
+  const before = useRef({ search, value })
+  if (before.current.search !== search) before.current = { search, value }
+  const isAnswered = value !== undefined && value !== before.current.value
+  useEffect(() => {
+    if (!isAnswered) return
+    const timer = setTimeout(() => setTold(search), TOLD_MS)
+    return () => clearTimeout(timer)
+  }, [search, isAnswered])
+  return told === search ? 'off' : 'polite'
+}
+
 const listeners = new Set<(event: LiveEvent) => void>()
 
 /** The page's one connection; called once, at the top. */

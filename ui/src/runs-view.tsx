@@ -6,7 +6,7 @@ import type { RunSummary } from '../../src/viewer/model/span.ts'
 import { USE_WORDS } from '../../src/viewer/model/use-columns.ts'
 import { useApprovals } from './approvals.tsx'
 import { ExportMenu } from './export-menu.tsx'
-import { useFollowed, useKeys, useLive, useNowUs, useSource } from './hooks.ts'
+import { useFollowed, useKeys, useLive, useNowUs, useSource, useToldOnce } from './hooks.ts'
 import { keep, readKept } from './kept.ts'
 import { ColumnsMenu, ViewsMenu } from './list-menus.tsx'
 import { useMarks } from './marks.tsx'
@@ -71,6 +71,7 @@ export function RunsView({ route }: { route: ListRoute }) {
     version,
     NUMBERS_PAUSE_MS,
   )
+  const toldOnce = useToldOnce(route.query, route.query && value?.indexing ? undefined : value)
   useLive((event) => {
     if (event.type === 'changed' || event.type === 'connected') setVersion((before) => before + 1)
   })
@@ -227,7 +228,7 @@ export function RunsView({ route }: { route: ListRoute }) {
             Compare
           </a>
         </nav>
-        <p class="count" role="status">
+        <p class="count" role="status" aria-live={toldOnce}>
           {value ? `${formatWhole(value.total)} ${value.total === 1 ? 'run' : 'runs'}` : ' '}
           {value && value.indexing > 0 && route.query
             ? `, ${formatWhole(value.indexing)} spans not searched yet`

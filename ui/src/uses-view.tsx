@@ -10,7 +10,7 @@ import {
   useErrorTerm,
   useTerm,
 } from '../../src/viewer/model/use-columns.ts'
-import { useFollowed, useKeys, useLive, useSource } from './hooks.ts'
+import { useFollowed, useKeys, useLive, useSource, useToldOnce } from './hooks.ts'
 import { usePageTitle } from './page-title.ts'
 import { Empty, Notices, Text } from './parts.tsx'
 import { QueryField } from './query-field.tsx'
@@ -29,6 +29,7 @@ export function UsesView({ route }: { route: UsesRoute }) {
   rememberList(list)
   const { value, error } = useFollowed(() => source.uses(query, kind), [query, kind], version, PAUSE_MS)
   const { value: page } = useFollowed(() => source.runs(query, 50, NEWEST_FIRST), [query], version, PAUSE_MS)
+  const toldOnce = useToldOnce(`${kind} ${query}`, value)
   useLive((event) => {
     if (event.type === 'changed' || event.type === 'connected') setVersion((before) => before + 1)
   })
@@ -80,7 +81,7 @@ export function UsesView({ route }: { route: UsesRoute }) {
             </a>
           ))}
         </nav>
-        <p class="count" role="status">
+        <p class="count" role="status" aria-live={toldOnce}>
           {page && value
             ? [`${counted(value.names, 'name')} in ${counted(page.total, 'run')}`, ...behind]
                 .filter(Boolean)
