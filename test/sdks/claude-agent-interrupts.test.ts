@@ -44,6 +44,17 @@ it.each([
   expect(findAll(events, 'onComplete')).toMatchObject([{ reason: 'interrupted' }])
 })
 
+it('a run that canUseTool interrupts is interrupted, and its call rejected', async () => {
+  const dispatcher = new HookDispatcher()
+  const events = eventsOf(dispatcher)
+  const canUseTool = async () => ({ behavior: 'deny', message: 'not that', interrupt: true })
+  const asked = askClaude(dispatcher, [bash('touch made'), done], { tools: ['Bash'], canUseTool })
+  await expect(asked).rejects.toThrow()
+  expect(findAll(events, 'afterToolCall')).toMatchObject([{ outcome: 'rejected', reason: 'not that' }])
+  expect(findAll(events, 'onError')).toEqual([])
+  expect(findAll(events, 'onComplete')).toMatchObject([{ reason: 'interrupted' }])
+})
+
 it('a query that is closed once it is answered is done', async () => {
   const dispatcher = new HookDispatcher()
   const events = eventsOf(dispatcher)

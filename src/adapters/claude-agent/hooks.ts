@@ -193,6 +193,7 @@ export function withPermission(
         ...(!allowed && reason !== undefined && { reason }),
       })
       if (allowed && changed && announced !== undefined) announced.edited = answer.updatedInput
+      if (!allowed && answer.interrupt === true) run.isInterrupted = true
       if (!allowed && announced !== undefined) {
         run.forget(toolUseID, announced)
         await refuse(announced, { kind: 'reject', code: 'rejected', reason: reason ?? 'not permitted' })
