@@ -124,7 +124,10 @@ class WatchedRunner implements ToolPlace {
   }
 
   async #begin(): Promise<SdkLoop> {
-    const loop = await SdkLoop.begin(this.#told())
+    const { runner } = this
+    const told = this.#told()
+    const loop = await SdkLoop.begin(told)
+    if (loop.input !== told.input) runner.setMessagesParams?.({ ...runner.params, messages: loop.input })
     loop.failures = () => failuresIn(this.runner.params.messages)
     return loop
   }

@@ -138,7 +138,8 @@ function begin(
 }
 
 /** The user's own object is the one that the SDK changes, where it does. */
-function watched(params: Params, loop: SdkLoop): Params {
+function watched(given: Params, loop: SdkLoop): Params {
+  const params = loop.input === given.contents ? given : withOwn(given, { contents: loop.input })
   if (!runsTools(params) || params.config?.tools === undefined) return params
   const tools = watchTools(params.config.tools, loop)
   return withOwn(params, { config: withOwn(params.config, { tools }) })

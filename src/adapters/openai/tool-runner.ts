@@ -61,7 +61,7 @@ function watchRunner(runner: Runner, options: ObserveOptions): void {
     }
     const tools = Array.isArray(params.tools) ? watchTools(params.tools, place) : params.tools
     try {
-      await loop.run(() => run.call(runner, client, { ...params, tools }, ...more))
+      await loop.run(() => run.call(runner, client, { ...params, messages: loop.input, tools }, ...more))
     } catch (error) {
       await loop.fail(error)
       throw error

@@ -67,6 +67,8 @@ export class SdkLoop {
   readonly #told = new Set<string>()
   /** What the SDK has answered to calls of its last replies with a failure: to those of tools that failed, too. */
   failures: (() => readonly FailedCall[]) | undefined
+  /** What the SDK is to be given: in a run of its own what `onStart` gates made of the input, else the input as it is. */
+  input: unknown
 
   private constructor(
     place: SafeCalls | undefined,
@@ -92,15 +94,33 @@ export class SdkLoop {
       const call = caller.openAgentCall<Ended>({ agentName: tool, instruction })
       const decided = await call.decided
       if (decided.state !== 'run' || decided.instruction !== instruction) throw unfit(call, decided)
-      return new SdkLoop(undefined, start({ agentName: tool, parent: decided.parent }), true, call)
+      const run = start({ agentName: tool, parent: decided.parent })
+      return new SdkLoop(undefined, run, true, call).#admitted(init.input)
     }
-    if (calls !== undefined) return new SdkLoop(calls, undefined, false)
+    if (calls !== undefined) return new SdkLoop(calls, undefined, false).#given(init.input)
     if (operation !== undefined && !operation.ended) {
       const given = new SafeOperation(operation)
-      return adapter ? new SdkLoop(undefined, given, false) : new SdkLoop(given, undefined, false)
+      const loop = adapter ? new SdkLoop(undefined, given, false) : new SdkLoop(given, undefined, false)
+      return loop.#given(init.input)
     }
     const own = start({})
-    return new SdkLoop(adapter ? undefined : own, own, true)
+    return new SdkLoop(adapter ? undefined : own, own, true).#admitted(init.input)
+  }
+
+  #given(input: unknown): this {
+    this.input = input
+    return this
+  }
+
+  async #admitted(input: unknown): Promise<this> {
+    try {
+      const admitted = await (this.#run as SafeOperation).admit()
+      if (Array.isArray(input) && !Array.isArray(admitted)) throw notMessages()
+      return this.#given(admitted)
+    } catch (error) {
+      await this.fail(error)
+      throw error
+    }
   }
 
   /** Whether it ends a run when it ends. */
@@ -222,6 +242,12 @@ export class SdkLoop {
     else await this.#run.fail(error)
     this.#call?.fail(error)
   }
+}
+
+function notMessages(): HookspanError {
+  const message =
+    'An onStart gate made no messages of the messages that the SDK is to be given. Answer with a list of them.'
+  return new HookspanError('NOT_CAPABLE', message)
 }
 
 function unfit(
