@@ -6,6 +6,7 @@ import { CALL, commonLine, inPlaceOf, isReplaced, KEY, moduleLine, OWN, standIn 
 import { isModule, manifestOf, ownName, PACKAGE_FOLDER, packageOf } from './installed.ts'
 import { watchRoute } from './next-routes.ts'
 import { PACKAGES, UNKNOWN } from './packages.ts'
+import { isTakenEntry } from './taken-entry.ts'
 import { tell } from './tell.ts'
 
 /** A package as the program has loaded it. */
@@ -50,6 +51,7 @@ export interface Entry {
 export function watchModules(onLoaded: OnLoaded, onMissed: (name: string) => void): void {
   const entries = new Map<string, Entry>()
   const met = new Set<string>()
+  const taken = new Set<string>()
   hear(entries, onLoaded)
   // What is loaded for this is met by then; what somebody has loaded before us is not loaded again.
   const watchFor = (url: string, name: string) =>
@@ -60,6 +62,7 @@ export function watchModules(onLoaded: OnLoaded, onMissed: (name: string) => voi
     })
   const mayLoad = keepsCommonJs(process.versions.node)
   const load: Module.LoadHookSync = (url, context, next) => {
+    if (taken.has(url)) return { format: 'commonjs', shortCircuit: true }
     const loaded = next(url.endsWith(OWN) ? url.slice(0, -OWN.length) : url, context)
     const { name } = entries.get(url) ?? {}
     if (name === undefined) return loaded
@@ -74,6 +77,10 @@ export function watchModules(onLoaded: OnLoaded, onMissed: (name: string) => voi
     resolve(specifier, context, next) {
       const resolved = next(specifier, context)
       if (!resolved.url.startsWith('file:')) return resolved
+      if (isTakenEntry(resolved.url, context.parentURL)) {
+        taken.add(resolved.url)
+        return { ...resolved, format: 'commonjs' }
+      }
       const isKnown = entries.has(resolved.url)
       // A module that asks for itself has our line: it is loaded by whoever asked before.
       if (resolved.url === context.parentURL && (mayLoad || isKnown)) return resolved

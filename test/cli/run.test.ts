@@ -500,6 +500,33 @@ describe('hookspan run', () => {
     }
   })
 
+  it('leaves a program to who compiles what is required, as ts-node does, and attaches to it', async () => {
+    const cwd = mkdtempSync(join(tmpdir(), 'hookspan-'))
+    symlinkSync(at('../../node_modules'), join(cwd, 'node_modules'))
+    const compiler = `
+const { readFileSync } = require('node:fs')
+require.extensions['.ts'] = (module, file) =>
+  module._compile(readFileSync(file, 'utf8').replace(/import (.*) from (.*)/, 'const $1 = require($2)').replace(/enum.*/, ''), file)`
+    const files = {
+      'package.json': '{}',
+      'compiler.cjs': compiler,
+      'asked.ts': "exports.asked = 'Where is it?'",
+      'ask.ts': `import { OpenAI } from 'openai'
+enum Kind { Chat = 'chat' }
+const { asked } = require('./asked')
+new OpenAI().chat.completions
+  .create({ model: 'gpt-4o', messages: [{ role: 'user', content: asked }] })
+  .then(({ choices }) => console.log(choices[0].message.content))
+`,
+    }
+    for (const [name, text] of Object.entries(files)) writeFileSync(join(cwd, name), text)
+    const args = ['run', '--', process.execPath, '-r', './compiler.cjs', 'ask.ts']
+    const { code, stdout, stderr } = await runCli(args, { env, cwd })
+    expect([code, stdout], stderr).toEqual([0, 'It is on its way.\n'])
+    expect(stderr).toMatch(/attached openai 7\./)
+    expect(shape(spansOf())).toEqual(['invoke_agent', '  chat'])
+  })
+
   it('hears of the requests of a server that tsx runs', async () => {
     const tsx = at('../../node_modules/.bin/tsx')
     const { code, stderr } = await run('--', tsx, program('server.mjs'))
