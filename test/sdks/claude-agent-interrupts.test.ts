@@ -2,10 +2,14 @@ import { HookDispatcher } from 'hookspan'
 import { createApprovals, memoryStore } from 'hookspan/approval'
 import { requireHuman } from 'hookspan/policies'
 import { expect, it } from 'vitest'
+import { z } from 'zod'
 import { eventsOf, findAll } from '../support/told-events.ts'
 import type { ClaudeReply } from './subjects/claude-agent.ts'
 import { askClaude, saying } from './support/ask-claude.ts'
 import type { Untyped } from './support/sdks.ts'
+
+const NAME = '@anthropic-ai/claude-agent-sdk'
+const sdk: Untyped = await import(NAME)
 
 const bash = (command: string): ClaudeReply => ({
   toolCalls: [{ id: 'call_1', name: 'Bash', args: { command, description: 'Does it' } }],
@@ -54,6 +58,35 @@ it('a run that canUseTool interrupts is interrupted, and its call rejected', asy
   expect(findAll(events, 'onError')).toEqual([])
   expect(findAll(events, 'onComplete')).toMatchObject([{ reason: 'interrupted' }])
 })
+
+it('a tool of this process that is interrupted while canUseTool is asked is not run, and refused', async () => {
+  const dispatcher = new HookDispatcher()
+  const events = eventsOf(dispatcher)
+  const ran: unknown[] = []
+  const wipe = sdk.tool('wipe', 'Wipes.', { q: z.string() }, async (args: object) => void ran.push(args))
+  const mcpServers = { mine: sdk.createSdkMcpServer({ name: 'mine', tools: [wipe] }) }
+  let query: Untyped
+  const canUseTool = async (_name: string, updatedInput: object, { signal }: Untyped) => {
+    const left = new Promise((resolve) => signal.addEventListener('abort', resolve))
+    query.interrupt()
+    await left
+    return { behavior: 'allow', updatedInput }
+  }
+  const onMessage = (_message: Untyped, one: Untyped) => {
+    query = one
+  }
+  const toolCalls = [{ id: 'call_1', name: 'mcp__mine__wipe', args: { q: 'a' } }]
+  const asked = askClaude(
+    dispatcher,
+    [{ toolCalls }, done],
+    { tools: [], mcpServers, canUseTool },
+    { onMessage },
+  )
+  await expect(asked).rejects.toThrow()
+  expect(ran).toEqual([])
+  expect(findAll(events, 'afterToolCall')).toMatchObject([{ outcome: 'denied', code: 'tool_approval' }])
+  expect(findAll(events, 'onComplete')).toMatchObject([{ reason: 'interrupted' }])
+}, 20_000)
 
 it('a query that is closed once it is answered is done', async () => {
   const dispatcher = new HookDispatcher()

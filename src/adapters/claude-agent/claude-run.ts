@@ -177,8 +177,9 @@ export class ClaudeRun {
     if (announced === undefined || announced.served || this.run.signal?.aborted) return
     this.forget(id, announced)
     if (announced.decision.state !== 'run') return
-    // It was at work: one that Claude Code does not permit is told so at once.
-    if (this.isInterrupted && !announced.isAsked) await announced.call.fail(interrupted())
+    // It was at work: one that Claude Code does not permit is told so at once. Of a tool of this process it is known that it was not.
+    const mayHaveRun = !announced.isAsked && announced.permission === undefined
+    if (this.isInterrupted && mayHaveRun) await announced.call.fail(interrupted())
     else if (why.startsWith('<tool_use_error>')) await announced.call.fail(new Error(why))
     else await refuse(announced, { kind: 'deny', code: 'tool_approval', reason: why })
   }
