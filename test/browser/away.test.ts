@@ -51,3 +51,17 @@ it('what could not be read while the viewer was away is read once it is there ag
   await list.locator('.row', { hasText: 'pay' }).waitFor()
   for (const { page } of pages) await expect.poll(() => page.locator('main').getByText(said).count()).toBe(0)
 })
+
+it('what a request that was lost was to bring is asked for again, also where the connection has stayed', async () => {
+  const viewer = await startViewer({ db: ':memory:', port: 0 })
+  onTestFinished(() => viewer.close())
+  await post(viewer, otlp([runSpan('done')]))
+  const { page } = await openPage(browser, `${viewer.url}/run/${TRACE}`)
+  onTestFinished(() => page.close())
+  await page.route('**/events', (route) => route.abort())
+  await page.keyboard.press('5')
+  await page.getByText('The viewer does not answer.').waitFor()
+  await page.unroute('**/events')
+  await page.locator('.event-line').first().waitFor()
+  expect(await page.getByText('The viewer does not answer.').count()).toBe(0)
+})

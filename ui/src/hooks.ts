@@ -1,10 +1,13 @@
 import { createContext } from 'preact'
 import { useContext, useEffect, useRef, useState } from 'preact/hooks'
 import { onClockSet, viewerNowMs } from './clock.ts'
-import type { LiveEvent, Source } from './source.ts'
+import { type LiveEvent, NO_ANSWER, type Source } from './source.ts'
 
 export const SourceContext = createContext<Source>(null as never)
 export const useSource = (): Source => useContext(SourceContext)
+
+/** Before somebody is asked again who did not answer. */
+const AGAIN_MS = 2_000
 
 /**
  * Loads again whenever `keys` change, and what failed once the viewer is there again; keeps the old value until the new one is
@@ -16,9 +19,16 @@ export function useLoaded<T>(
 ): { value: T | undefined; error: string } {
   const [state, setState] = useState<{ value: T | undefined; error: string }>({ value: undefined, error: '' })
   const [tries, setTries] = useState(0)
+  const again = () => setTries((before) => before + 1)
   useLive((event) => {
-    if (event.type === 'connected' && state.error) setTries((before) => before + 1)
+    if (event.type === 'connected' && state.error) again()
   })
+  // The connection may have outlived what the request did not.
+  useEffect(() => {
+    if (state.error !== NO_ANSWER) return
+    const timer = setTimeout(again, AGAIN_MS)
+    return () => clearTimeout(timer)
+  }, [state])
   useEffect(() => {
     let wanted = true
     load().then(
