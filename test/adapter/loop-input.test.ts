@@ -108,3 +108,66 @@ it.each(RUNS.slice(0, 4))(
     expect(fetch.requests).toEqual([])
   },
 )
+
+const SINGLE: [string, unknown, Run][] = [
+  [
+    'openai',
+    messages,
+    (dispatcher, fetch) =>
+      observeOpenAI(new OpenAI({ apiKey: 'k', fetch, maxRetries: 0 }), {
+        dispatcher,
+      }).chat.completions.create({
+        model: 'gpt-4o',
+        messages,
+      }),
+  ],
+  [
+    'openai, responses',
+    SECRET,
+    (dispatcher, fetch) =>
+      observeOpenAI(new OpenAI({ apiKey: 'k', fetch, maxRetries: 0 }), { dispatcher }).responses.create({
+        model: 'gpt-4o',
+        input: SECRET,
+      }),
+  ],
+  [
+    'Anthropic',
+    messages,
+    (dispatcher, fetch) =>
+      observeAnthropic(new Anthropic({ apiKey: 'k', fetch, maxRetries: 0 }), { dispatcher }).messages.create({
+        model: 'claude-opus-5',
+        max_tokens: 9,
+        messages,
+      }),
+  ],
+  [
+    '@google/genai',
+    SECRET,
+    (dispatcher, fetch) =>
+      observeGoogleGenAI(new GoogleGenAI({ apiKey: 'k', httpOptions: { fetch } as never }), {
+        dispatcher,
+      }).models.generateContent({ model: 'gemini-3.8-flash', contents: SECRET }),
+  ],
+]
+
+it.each(SINGLE)(
+  'a call of %s that is a run of its own sends what an onStart gate made of it',
+  async (_, input, run) => {
+    const payloads: unknown[] = []
+    const { dispatcher, fetch } = watched(({ payload }) => {
+      payloads.push(payload)
+      return mutate(JSON.parse(JSON.stringify(payload).replace('ann@shop.test', '[hidden]')))
+    })
+    await run(dispatcher, fetch)
+    await settled(dispatcher)
+    expect(payloads).toEqual([input])
+    expect(fetch.requests.map(({ body }) => JSON.stringify(body).includes('I am [hidden].'))).toEqual([true])
+    expect(dispatcher.stats().operations).toBe(0)
+
+    const refused = watched(() => deny('closed'))
+    await expect(run(refused.dispatcher, refused.fetch)).rejects.toThrow(/closed/)
+    await settled(refused.dispatcher)
+    expect(refused.fetch.requests).toEqual([])
+    expect(refused.dispatcher.stats().operations).toBe(0)
+  },
+)

@@ -25,6 +25,9 @@ import { GateReply, keptProps } from './gate-reply.ts'
 import { hostedTools } from './hosted-tools.ts'
 
 /** Operations that were made for a single call, to end when nobody can read its stream any more. */
+/** What a run around one call has for its input: the first that there is. */
+const INPUTS = ['messages', 'input', 'prompt'] as const
+
 const ofOneCall = new WeakMap<SafeCalls, SafeOperation>()
 
 export function endsUnread(operation: SafeOperation): SafeOperation {
@@ -91,9 +94,10 @@ export class ObservedCall implements WatchedCall {
       this.#assertInReach(calls, body)
       const own = ofOneCall.get(calls)
       this.#abandon = own && (() => own.abandon())
-      return compacts
-        ? this.#compact(calls, init, options, request)
-        : this.#ask(calls, init, options, request)
+      const admitted = own && (await bodyAdmitted(own, body))
+      if (admitted !== undefined) init.request = admitted
+      const given = admitted === undefined ? options : { ...options, body: admitted }
+      return compacts ? this.#compact(calls, init, given, request) : this.#ask(calls, init, given, request)
     }
     const calls = maker(body, options.signal)
     if (!(calls instanceof Promise)) return send(calls)
@@ -311,4 +315,16 @@ function withSignal(options: RequestOptions, signal: AbortSignal | undefined): R
   // A signal that is made of a long-lived one is kept by it for as long as somebody listens, as the clients do.
   if (signal === undefined || signal === options.signal) return options
   return { ...options, signal: options.signal ? AbortSignal.any([options.signal, signal]) : signal }
+}
+
+/** The request with what `onStart` gates made of its input, in a run around this one call; undefined where they made nothing of it. */
+async function bodyAdmitted(own: SafeOperation, body: LlmRequest): Promise<LlmRequest | undefined> {
+  if (!own.decidesOnInput) return undefined
+  const key = INPUTS.find((name) => (body[name] ?? undefined) !== undefined)
+  if (key === undefined) return undefined
+  const admitted = await own.admit().catch(async (error: unknown) => {
+    await own.fail(error)
+    throw error
+  })
+  return admitted === body[key] ? undefined : { ...body, [key]: admitted }
 }

@@ -81,6 +81,11 @@ export class SafeOperation extends SafeCalls {
     return operation === undefined ? fn() : this.failures.around((inner) => operation.run(inner), fn)
   }
 
+  /** Whether gates are asked about the input. */
+  get decidesOnInput(): boolean {
+    return this.failures.guarded('onStart')
+  }
+
   async admit(): Promise<unknown> {
     try {
       if (this.#operation !== undefined) return await this.#operation.admit()
