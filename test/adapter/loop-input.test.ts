@@ -148,6 +148,14 @@ const SINGLE: [string, unknown, Run][] = [
         dispatcher,
       }).models.generateContent({ model: 'gemini-3.8-flash', contents: SECRET }),
   ],
+  [
+    '@google/genai, interactions',
+    SECRET,
+    (dispatcher, fetch) =>
+      observeGoogleGenAI(new GoogleGenAI({ apiKey: 'k', httpOptions: { fetch } as never }), {
+        dispatcher,
+      }).interactions.create({ model: 'gemini-3.8-flash', input: SECRET }),
+  ],
 ]
 
 it.each(SINGLE)(

@@ -24,10 +24,10 @@ import {
 import { GateReply, keptProps } from './gate-reply.ts'
 import { hostedTools } from './hosted-tools.ts'
 
-/** Operations that were made for a single call, to end when nobody can read its stream any more. */
 /** What a run around one call has for its input: the first that there is. */
 const INPUTS = ['messages', 'input', 'prompt'] as const
 
+/** Operations that were made for a single call, to end when nobody can read its stream any more. */
 const ofOneCall = new WeakMap<SafeCalls, SafeOperation>()
 
 export function endsUnread(operation: SafeOperation): SafeOperation {

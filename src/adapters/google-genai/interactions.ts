@@ -30,8 +30,9 @@ export async function interact(
   // Whoever makes a model call by hand has announced it already. What is no request is the SDK's to refuse.
   if (model === undefined || isToldOf(options.dispatcher)) return create(params, given)
   const server = { ...serverOf(apiClient, options.provider), model }
-  const call = new Interaction(create, apiClient, params, given, server)
   const loop = await begin(params, options)
+  const told = loop.input === params.input ? params : { ...params, input: loop.input }
+  const call = new Interaction(create, apiClient, told, given, server)
   try {
     const reply = await loop.run(async () => call.ask(await loop.turn(), loop))
     if (reply instanceof GoesOn) return reply.interaction
