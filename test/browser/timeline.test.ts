@@ -404,7 +404,10 @@ it.each([
     expect((await inside.boundingBox())!.height, view).toBeGreaterThanOrEqual(height / 2)
     expect(await findFlaws(page), view).toEqual([])
     // What began and what ended look alike without a word, and a run of which only names are seen has no times.
-    if (view === 'events') expect(await page.locator('.event-line .badge:visible').count()).toBeGreaterThan(9)
+    if (view === 'events') {
+      const badges = page.locator('.event-line .badge:visible')
+      await expect.poll(() => badges.count(), { timeout: 10_000 }).toBeGreaterThan(9)
+    }
     if (view === 'timeline') {
       const bars = await page.locator('.row .c-bar').first().boundingBox()
       expect(bars!.width).toBeGreaterThanOrEqual(width < 480 ? 80 : width / 3)
