@@ -207,6 +207,8 @@ describe('commandGate', () => {
   })
 
   describe('that is asked when a signal comes', () => {
+    // Whoever reaps a process that has lost its parent may be busy.
+    const SOON = { timeout: 10_000 }
     const asking = async (...ways: string[]) => {
       const pidFile = script('pid', '')
       const program = fileURLToPath(new URL('processes/asking.mjs', import.meta.url))
@@ -227,21 +229,21 @@ describe('commandGate', () => {
       ['SIGINT', ['traces']],
     ] as const)('ends with its program, which %s ends as ever: %j', async (signal, ways) => {
       const { pid, child, ended } = await asking(...ways)
-      await expect.poll(pid).toBeGreaterThan(0)
+      await expect.poll(pid, SOON).toBeGreaterThan(0)
       const asked = await pid()
       child.kill(signal)
       expect(await ended).toEqual([null, signal])
-      await expect.poll(() => isAlive(asked)).toBe(false)
+      await expect.poll(() => isAlive(asked), SOON).toBe(false)
     })
 
     it('goes on where the program hears the signal itself', async () => {
       const { pid, child, ended, said } = await asking('listens', 'late')
-      await expect.poll(pid).toBeGreaterThan(0)
+      await expect.poll(pid, SOON).toBeGreaterThan(0)
       const asked = await pid()
       child.kill('SIGTERM')
       expect(await ended).toEqual([7, null])
       expect(await said).toBe('heard\n')
-      await expect.poll(() => isAlive(asked)).toBe(false)
+      await expect.poll(() => isAlive(asked), SOON).toBe(false)
     })
 
     it.each(['late', 'missing'])('leaves nobody listening to signals when it is over: %s', async (way) => {
