@@ -37,7 +37,7 @@ it('shows the beginning of what is long', () => {
 
 it('does not go round in circles', () => {
   const itself: Record<string, unknown> = { bytes: new Uint8Array(1) }
-  itself['again'] = itself
+  itself.again = itself
   expect(describeValue(itself)).toMatch(/^`\{"bytes":"\[object Uint8Array\]","again":/)
 })
 

@@ -25,7 +25,9 @@ it('the viewer imports Node, itself, the shared helpers, prices, and what answer
   expect(
     all.filter(
       ({ target }) =>
-        !/^(node:|viewer\/|internal\/|wire\/prices\.ts$|approval\/(store|read-answer|answer-origin)\.ts$)/.test(target),
+        !/^(node:|viewer\/|internal\/|wire\/prices\.ts$|approval\/(store|read-answer|answer-origin)\.ts$)/.test(
+          target,
+        ),
     ),
   ).toEqual([])
 })
