@@ -2,6 +2,7 @@ import { readSync } from 'node:fs'
 import { assertFields } from '../internal/expect.ts'
 import { withRegularFile } from '../internal/read-regular-file.ts'
 import { AuditChain, type AuditReport } from './audit-chain.ts'
+import { linesEndingIn } from './audit-lines.ts'
 import { AUDIT_FIELDS, type AuditOptions } from './audit-log.ts'
 
 const READ_BYTES = 1_048_576
@@ -20,28 +21,21 @@ function verified(lines: Iterable<Buffer>, key: string | undefined): AuditReport
   const chain = new AuditChain(key)
   for (const line of lines) {
     chain.next(line)
-    if (!chain.isWhole) return chain.report
+    if (!chain.isWhole) break
   }
   chain.next()
   return chain.report
 }
 
 /** Each with what ends it. A log of years is not held as a whole. */
-function* linesOf(file: number, size: number): Generator<Buffer, undefined> {
-  const parts: Buffer[] = []
+function* linesOf(file: number, size: number): Generator<Buffer> {
+  const begun: Buffer[] = []
   for (let at = 0; at < size; ) {
     const block = Buffer.alloc(Math.min(READ_BYTES, size - at))
-    const length = readSync(file, block, 0, block.length, at)
-    if (length === 0) break
-    at += length
-    let from = 0
-    for (let end = block.indexOf('\n'); end >= 0 && end < length; end = block.indexOf('\n', from)) {
-      parts.push(block.subarray(from, end + 1))
-      yield Buffer.concat(parts.splice(0))
-      from = end + 1
-    }
-    if (from < length) parts.push(block.subarray(from, length))
+    const piece = block.subarray(0, readSync(file, block, 0, block.length, at))
+    if (piece.length === 0) break
+    at += piece.length
+    yield* linesEndingIn(piece, begun)
   }
-  if (parts.length > 0) yield Buffer.concat(parts)
-  return undefined
+  if (begun.length > 0) yield Buffer.concat(begun)
 }

@@ -300,21 +300,24 @@ export class HookDispatcher {
   }
 
   #guards({ gates = [], hooks = [], parent }: OperationInit): boolean {
-    const { gates: plugged, standIns, hooks: global } = this.#plugins
+    const { gates: plugged, standIns } = this.#plugins
     const { mockers } = this.#recordHost
     const all = [...gatesOf(parent), ...gates, ...plugged, ...standInsOf(parent), ...standIns]
     const mocks = (hook: AgentHook) => hook.mocks ?? mockers.has(hook as never)
-    return all.length > 0 || [...hooks, ...global.map(({ hook }) => hook)].some(mocks)
+    return all.length > 0 || this.#withGlobal(hooks).some(mocks)
+  }
+
+  #withGlobal(hooks: readonly AgentHook[]): readonly AgentHook[] {
+    return [...hooks, ...this.#plugins.hooks.map(({ hook }) => hook)]
   }
 
   #assertCapable({ adapter, gates = [], hooks = [], parent }: OperationInit, disabled: Disabled): void {
     if (adapter === undefined) return
-    const { gates: plugged, standIns, hooks: global } = this.#plugins
+    const { gates: plugged, standIns } = this.#plugins
     const inUse = plugged.filter((gate) => !disabled.gate(gate))
-    const heard = [...hooks, ...global.map(({ hook }) => hook)].filter(
-      (hook) => !disabled.hook(hook as never),
-    )
-    const mocks = standIns.length + standInsOf(parent).length > 0 || heard.some((hook) => hook.mocks === true)
+    const mocks =
+      standIns.length + standInsOf(parent).length > 0 ||
+      this.#withGlobal(hooks).some((hook) => hook.mocks === true && !disabled.hook(hook))
     assertCapable(adapter, [...gatesOf(parent), ...gates, ...inUse], mocks)
   }
 

@@ -23,7 +23,7 @@ import {
   type ObservedMaker,
   type RequestOptions,
 } from './client.ts'
-import { endsUnread, ObservedCall } from './observed-call.ts'
+import { endsUnread, inputKeyOf, ObservedCall } from './observed-call.ts'
 import { ObservedLook } from './observed-look.ts'
 import { FIELDS, type ObserveOptions } from './options.ts'
 
@@ -186,7 +186,8 @@ function operationOfItsOwn(
   compacts: boolean,
   signal: RequestOptions['signal'],
 ): SafeOperation {
-  const input = request.messages ?? request.input ?? request.prompt
+  const key = inputKeyOf(request)
+  const input = key && request[key]
   const end = (finish: () => Promise<unknown>) => {
     finish().catch((error: unknown) => warnOfFailure('an observed call could not be ended', error))
   }

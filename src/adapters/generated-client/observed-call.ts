@@ -24,8 +24,12 @@ import {
 import { GateReply, keptProps } from './gate-reply.ts'
 import { hostedTools } from './hosted-tools.ts'
 
-/** What a run around one call has for its input: the first that there is. */
 const INPUTS = ['messages', 'input', 'prompt'] as const
+
+/** Where in its request a run around one call has its input: in the first that there is. */
+export function inputKeyOf(request: LlmRequest): (typeof INPUTS)[number] | undefined {
+  return INPUTS.find((key) => (request[key] ?? undefined) !== undefined)
+}
 
 /** Operations that were made for a single call, to end when nobody can read its stream any more. */
 const ofOneCall = new WeakMap<SafeCalls, SafeOperation>()
@@ -320,7 +324,7 @@ function withSignal(options: RequestOptions, signal: AbortSignal | undefined): R
 /** The request with what `onStart` gates made of its input, in a run around this one call; undefined where they made nothing of it. */
 async function bodyAdmitted(own: SafeOperation, body: LlmRequest): Promise<LlmRequest | undefined> {
   if (!own.decidesOnInput) return undefined
-  const key = INPUTS.find((name) => (body[name] ?? undefined) !== undefined)
+  const key = inputKeyOf(body)
   if (key === undefined) return undefined
   const admitted = await own.admit().catch(async (error: unknown) => {
     await own.fail(error)

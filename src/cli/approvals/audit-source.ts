@@ -4,6 +4,7 @@ import { open } from 'node:fs/promises'
 import type { Readable } from 'node:stream'
 import { createGunzip } from 'node:zlib'
 import { FIRST, hashOf, parseEntry } from '../../approval/audit-chain.ts'
+import { linesEndingIn } from '../../approval/audit-lines.ts'
 import { errorSentence } from '../../internal/errors.ts'
 import { UsageError } from '../failure.ts'
 import { shown } from '../render/shown.ts'
@@ -24,7 +25,8 @@ export async function auditFiles(paths: readonly string[], keys: readonly string
     if (path.endsWith('.lock') && given.has(path.slice(0, -'.lock'.length))) continue
     let first: ReturnType<typeof parseEntry>
     for await (const [line] of linesOf(path)) {
-      first = line && parseEntry(line)
+      if (line === undefined) continue
+      first = parseEntry(line)
       break
     }
     const { hash, ...rest } = first ?? { hash: FIRST }
@@ -66,19 +68,8 @@ export async function* linesOf(path: string): AsyncGenerator<Buffer[]> {
   }
 }
 
-async function* split(chunks: AsyncIterable<Buffer>): AsyncGenerator<Buffer[]> {
-  let parts: Buffer[] = []
-  for await (const chunk of chunks) {
-    const lines: Buffer[] = []
-    let from = 0
-    for (let end = chunk.indexOf(10); end >= 0; end = chunk.indexOf(10, from)) {
-      const rest = chunk.subarray(from, end + 1)
-      lines.push(parts.length === 0 ? rest : Buffer.concat([...parts, rest]))
-      parts = []
-      from = end + 1
-    }
-    if (from < chunk.length) parts.push(chunk.subarray(from))
-    if (lines.length > 0) yield lines
-  }
-  if (parts.length > 0) yield [Buffer.concat(parts)]
+async function* split(pieces: AsyncIterable<Buffer>): AsyncGenerator<Buffer[]> {
+  const begun: Buffer[] = []
+  for await (const piece of pieces) yield [...linesEndingIn(piece, begun)]
+  if (begun.length > 0) yield [Buffer.concat(begun)]
 }

@@ -36,7 +36,6 @@ export async function showAudit(paths: string[], flags: AuditFlags): Promise<voi
   const files = await auditFiles(logs, flags.key ?? [process.env.HOOKSPAN_AUDIT_KEY ?? ''].filter(Boolean))
   const kept = flags.db === undefined ? undefined : keptArguments(flags.db)
   const out = new Printed(flags.json === true)
-  const reports: Report[] = []
   const before = new Map<Report, Last[]>()
   try {
     const requests = new AuditedRequests()
@@ -45,14 +44,13 @@ export async function showAudit(paths: string[], flags: AuditFlags): Promise<voi
     }
     for (const file of files) {
       const lasts: Last[] = []
-      const report = await follow(file, requests, print, lasts)
-      reports.push(report)
-      before.set(report, lasts)
+      before.set(await follow(file, requests, print, lasts), lasts)
     }
     for (const one of requests.rest()) await print(one)
   } finally {
     kept?.close()
   }
+  const reports = [...before.keys()]
   for (const [report, lasts] of before) {
     const missing = lasts.filter((last) => !reports.some((one) => one !== report && has(one, last)))
     if (missing.length > 0) report.missing = missing
