@@ -76,7 +76,7 @@ export class AgentCall<R> extends HeldCall<R, CalledAgent, AgentEnd> {
     assertFields<CallAgentInit>(init, AGENT_CALL, 'an agent call', 'INVALID_CALL')
     const { agentName, instruction, remote = false } = init
     const agentId = init.agentId ?? agentName ?? 'agent'
-    const waited = taken ?? core.takeWaiting(undefined, agentName ?? agentId, 'agent')
+    const waited = taken ?? core.carried.take(undefined, agentName ?? agentId, 'agent')
     const callKey = waited?.callKey ?? core.nextCallKey()
     const named = agentName === undefined ? {} : { agentName }
     const resumed = waited?.span === undefined ? {} : { resumed: waited.span }
@@ -149,7 +149,7 @@ export class AgentCall<R> extends HeldCall<R, CalledAgent, AgentEnd> {
     if (!isParked(result)) return super.settle(result)
     if (this.claim()) {
       this.close({ kind: 'agent', waitingFor: 'human' })
-      this.core.waiting.push(this.#saved())
+      this.core.carried.wait(this.#saved())
     }
     return result
   }

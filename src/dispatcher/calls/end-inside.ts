@@ -11,7 +11,7 @@ export function endInside(
   end: (parent: { parent?: ParentOperation }) => void,
 ): void {
   if (parentOperationId !== core.info.operationId) return end({})
-  const waited = core.takeAgentCall(parentCallKey)
+  const waited = core.carried.takeAgent(parentCallKey)
   if (waited === undefined) return end({ parent: parentOf(core, core.traced, () => {}) })
   const { agent = { agentId: waited.apiName, instruction: '' } } = waited
   const site = { traced: core.traced, stepIndex: undefined, nextCallIndex: () => 0 }

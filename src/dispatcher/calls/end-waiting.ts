@@ -10,8 +10,10 @@ import { ToolCallBracket } from './tool-call-bracket.ts'
  */
 export function openWaiting(core: OperationCore, site: CallSite): void {
   const within = inSuspended(core, site)
-  for (const call of core.takeResumable()) open(core, within, call)
-  for (const call of core.takeWaitingHere()) open(core, within, call)
+  for (const call of core.carried.takeResumable()) open(core, within, call)
+  const waiting = core.carried.takeWaiting()
+  if (waiting.length > 0) core.parks = (core.parks ?? 0) + 1
+  for (const call of waiting) open(core, within, call)
 }
 
 /** A step whose process died has a span that nobody has ended: it is opened again, too. */

@@ -4,9 +4,10 @@ import { expected } from '../../internal/expect.ts'
 import type { LlmHead, LlmReading } from '../../wire/reading.ts'
 import type { Activity, LlmEnd } from '../plugins/instrument.ts'
 import { Bracket } from '../run/bracket.ts'
+import { type Counted, costOf } from '../run/cost.ts'
 import type { CurrentPlace } from '../run/current.ts'
 import { type ModelCallMark, noteHead, runModelCall } from '../run/live-calls.ts'
-import type { CallSite, Counted, OperationCore } from '../run/operation-core.ts'
+import type { CallSite, OperationCore } from '../run/operation-core.ts'
 import { countable, isAmount } from '../run/usage.ts'
 import type { LlmCallInit } from './llm-call-init.ts'
 import { tellProviderCalls } from './provider-call.ts'
@@ -104,7 +105,7 @@ export abstract class ToldLlmCall<R> extends Bracket<LlmEnd, CallSite> {
     const counted = this.#counted(this.spent ?? reading)
     const { usage } = counted
     const { model = this.init.model } = reading.head ?? reading.response
-    const costUsd = core.costOf({ provider: this.provider, model, ...counted })
+    const costUsd = costOf(core, { provider: this.provider, model, ...counted })
     const scripted = this.#scripted()
     core.addLlm(usage, costUsd, model, !scripted && this.#untold(usage))
     this.site.noteLlm?.(reading, usage, costUsd)
@@ -132,7 +133,7 @@ export abstract class ToldLlmCall<R> extends Bracket<LlmEnd, CallSite> {
     const mocked = this.#scripted(error) && { mocked: true }
     // What is asked for by a name of one's own (a deployment, an ARN) has a price by that of the model that began to answer.
     const { model = this.init.model } = partial?.head ?? partial?.response ?? {}
-    const cost = core.costOf({ provider: this.provider, model, ...counted })
+    const cost = costOf(core, { provider: this.provider, model, ...counted })
     core.addLlm(usage, cost, model)
     const came = {
       ...mocked,

@@ -48,7 +48,7 @@ export class ToolCallBracket<A, R> extends Bracket<ToolEnd, CallSite> {
       throw invalidCall('apiName', 'a tool call', 'a non-empty string', apiName)
     }
     assertToolCallKeys(init)
-    const waited = resumed ?? core.takeWaiting(init.toolCallId, apiName)
+    const waited = resumed ?? core.carried.take(init.toolCallId, apiName)
     const callKey = waited?.callKey ?? core.nextCallKey()
     const call: ToolCallContext = {
       identifier: init.identifier ?? 'local',
@@ -149,7 +149,7 @@ export class ToolCallBracket<A, R> extends Bracket<ToolEnd, CallSite> {
     this.close({ kind: 'tool', outcome: 'waiting', args })
     const running = { args, ...(approvedBy !== undefined && { approvedBy }) }
     const asked = this.init.asksFirst === true ? { args } : { running }
-    this.core.waiting.push({ ...this.#saved(), ...(request === undefined ? asked : { request }) })
+    this.core.carried.wait({ ...this.#saved(), ...(request === undefined ? asked : { request }) })
     this.site.noteWaiting?.()
     return waitingOutcome<R>(request, toolCallId)
   }

@@ -12,8 +12,6 @@ import type {
   ToolCallContext,
 } from '../../hooks/index.ts'
 import { HookspanError } from '../../internal/errors.ts'
-import { expected } from '../../internal/expect.ts'
-import { defined } from '../../internal/objects.ts'
 import type { LlmReading } from '../../wire/reading.ts'
 import type { OperationRecord } from '../events/operation-record.ts'
 import type { Reporter } from '../events/report.ts'
@@ -23,16 +21,17 @@ import type { OperationInfo } from '../plugins/instrument.ts'
 import type { PluginSet } from '../plugins/plugin-set.ts'
 import type { StandIn } from '../plugins/stand-in.ts'
 import type { TracedActivity } from '../plugins/traced-activity.ts'
+import { CarriedCalls } from './carried-calls.ts'
 import type { Disabled } from './disabled.ts'
 import type { FittedPatterns } from './fitted-patterns.ts'
 import type { Inside } from './inside.ts'
 import type { LiveParent, OperationInit } from './operation-init.ts'
 import type { ParkedOperation, SavedStep, WaitingCall } from './parked.ts'
 import { Phase, type Stop } from './phase.ts'
+import { RunCounts } from './run-counts.ts'
 import type { RunTree } from './run-tree.ts'
 import type { SeenTools } from './seen-tools.ts'
 import type { StateClaim } from './state-claim.ts'
-import { addOptional, addUsage, isAmount, NO_USAGE } from './usage.ts'
 
 /** What an operation needs of its dispatcher. */
 export interface OperationHost {
@@ -43,20 +42,6 @@ export interface OperationHost {
   readonly composition: 'chain' | 'firstDecision'
   readonly fitted: FittedPatterns
   ended(record: OperationRecord): void
-}
-
-/** What is known of what a model call took. */
-export interface Counted {
-  readonly usage: TokenUsage | undefined
-  /** By whoever read the reply. */
-  readonly costUsd: number | undefined
-  /** By the reply itself. */
-  readonly reportedCostUsd: number | undefined
-}
-
-interface CountedCall extends Counted {
-  readonly provider: string
-  readonly model: string
 }
 
 /** One place in an operation from which calls are made: the operation itself, one of its steps, or a call in it. */
@@ -107,16 +92,14 @@ export class OperationCore {
   readonly traced: TracedActivity
   readonly phase: Phase
   readonly questions: OpenQuestions
-  /** Calls that wait for a human in another process. */
-  readonly waiting: WaitingCall[] = []
+  readonly carried: CarriedCalls
+  readonly #counts: RunCounts
   readonly startedAtMs: number
   readonly #inherited: Inherited
   /** The list is the caller's, who may go on using it: a guard must not be gone with it. */
   readonly #ownGates: readonly Gate[]
   readonly #open = new Set<OpenActivity>()
   #closedBy: CompletionReason | undefined
-  readonly #startedAt = performance.now()
-  readonly #resumable: WaitingCall[] = []
   #runKey: string | undefined
   #nextCall = 0
   #nextQuestion = 0
@@ -133,13 +116,8 @@ export class OperationCore {
   parks: number | undefined
   /** How many other runs began below it. */
   children = 0
-  steps = 0
-  llmCalls = 0
-  toolCalls = 0
   /** What gates decided about the run itself. */
   readonly gates: GateRecord[] = []
-  usage: TokenUsage = NO_USAGE
-  costUsd: number | undefined
 
   constructor(
     host: OperationHost,
@@ -159,6 +137,8 @@ export class OperationCore {
     this.questions = new OpenQuestions(inherited.questions)
     const { resume } = init
     this.phase = new Phase(resume)
+    this.carried = new CarriedCalls(resume?.waiting)
+    this.#counts = new RunCounts(resume?.totals)
     this.#runKey = resume?.runKey
     this.startedAtMs = resume?.startedAt ?? record.clock()
     this.inside = inherited.inside
@@ -166,20 +146,12 @@ export class OperationCore {
     if (resume !== undefined) this.#restore(resume)
   }
 
-  /** Takes up the counts of a parked operation. */
-  #restore(parked: ParkedOperation): void {
-    const { totals, sequence, stepIndex, callCount = 0, waiting = [], gates = [], kept, parks } = parked
+  #restore({ sequence, stepIndex, callCount = 0, gates = [], kept, parks }: ParkedOperation): void {
     this.record.sequence = sequence
     this.nextStepIndex = stepIndex
-    this.steps = totals.steps
-    this.llmCalls = totals.llmCalls
-    this.toolCalls = totals.toolCalls
-    this.usage = { inputTokens: totals.inputTokens, outputTokens: totals.outputTokens }
-    this.costUsd = totals.costUsd
     this.kept ||= kept === true
     this.parks = parks
     this.#nextCall = callCount
-    this.#resumable.push(...waiting)
     this.gates.push(...gates)
   }
 
@@ -289,35 +261,6 @@ export class OperationCore {
     return this.#nextCall
   }
 
-  /** The parked call that this one continues, each at most once. */
-  takeWaiting(toolCallId: string | undefined, apiName: string, kind?: 'agent'): WaitingCall | undefined {
-    if (this.#resumable.length === 0) return undefined
-    const index = this.#resumable.findIndex(
-      (call) =>
-        call.kind === kind &&
-        call.apiName === apiName &&
-        (toolCallId === undefined || call.toolCallId === toolCallId),
-    )
-    return index < 0 ? undefined : this.#resumable.splice(index, 1)[0]
-  }
-
-  /** The call of an agent whose run is saved: of a process that died. */
-  takeAgentCall(callKey: string | undefined): WaitingCall | undefined {
-    const index = this.#resumable.findIndex((call) => call.kind === 'agent' && call.callKey === callKey)
-    return index < 0 ? undefined : this.#resumable.splice(index, 1)[0]
-  }
-
-  /** Those that nobody has taken up again: the end of the run is to end them, too. */
-  takeResumable(): WaitingCall[] {
-    return this.#resumable.splice(0)
-  }
-
-  /** Those that wait since this process asked; the spans of their parts have ended. */
-  takeWaitingHere(): WaitingCall[] {
-    if (this.waiting.length > 0) this.parks = (this.parks ?? 0) + 1
-    return this.waiting.splice(0)
-  }
-
   /** What the run was asked to do, before its gates. */
   get input(): unknown {
     return this.init.input ?? this.init.resume?.unadmitted?.input
@@ -325,7 +268,7 @@ export class OperationCore {
 
   /** The calls that go on where the run does: what waits, what has not been taken up again, what is at work. */
   get unfinishedCalls(): WaitingCall[] {
-    return [...this.waiting, ...this.#resumable, ...[...this.#open].flatMap((open) => open.savedCall ?? [])]
+    return [...this.carried.all, ...[...this.#open].flatMap((open) => open.savedCall ?? [])]
   }
 
   /** The tool call whose code makes the calls of this place. */
@@ -387,53 +330,22 @@ export class OperationCore {
   }
 
   addLlm(usage: TokenUsage | undefined, costUsd: number | undefined, model: string, untold = false): void {
-    this.llmCalls++
     this.tree.addLlm(usage, costUsd, model, untold)
-    this.usage = addUsage(this.usage, usage)
-    this.costUsd = addOptional(this.costUsd, costUsd)
-  }
-
-  /** A gateway says `0` of what it has no price of and of what another key pays, too, so that a price of the user's own goes before it. */
-  costOf({ provider, model, usage, costUsd: stated, reportedCostUsd }: CountedCall): number | undefined {
-    const price = this.init.priceOf ?? this.host.priceOf
-    const isPriced = price !== undefined && usage !== undefined
-    const told = stated ?? (reportedCostUsd === 0 && isPriced ? undefined : reportedCostUsd)
-    if (told !== undefined) {
-      this.noteCost?.(usage, told)
-      return told
-    }
-    if (!isPriced) return undefined
-    try {
-      const asked = { provider, model, usage, ...defined({ reportedCostUsd }) }
-      const costUsd: unknown = price(asked) ?? reportedCostUsd
-      if (costUsd === undefined) return undefined
-      if (isAmount(costUsd)) return costUsd
-      throw expected('`priceOf` to give a finite number >= 0, or nothing', costUsd)
-    } catch (error) {
-      this.reportFailure('priceOf', error)
-      return undefined
-    }
+    this.#counts.addLlm(usage, costUsd)
   }
 
   totals(): RunTotals {
-    return {
-      steps: this.steps,
-      llmCalls: this.llmCalls,
-      toolCalls: this.toolCalls,
-      usage: this.usage,
-      ...(this.costUsd !== undefined && { costUsd: this.costUsd }),
-      durationMs: performance.now() - this.#startedAt,
-    }
+    return this.#counts.totals()
   }
 
   countStep(): void {
-    this.steps++
+    this.#counts.addStep()
     this.tree.addStep()
   }
 
   countToolCall({ apiName, identifier }: ToolCallContext): void {
     this.seen?.called({ name: apiName, identifier })
-    this.toolCalls++
+    this.#counts.addToolCall()
     this.tree.addToolCall()
   }
 
