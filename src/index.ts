@@ -50,6 +50,7 @@ export type {
   AfterStepEvent,
   AfterToolCallEvent,
   AgentHook,
+  AnswerIdentity,
   AnyHookType,
   ApprovalOutcome,
   BeforeCallAgentEvent,

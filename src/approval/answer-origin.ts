@@ -1,8 +1,9 @@
+import type { HeardAnswer } from '../gates/index.ts'
 import { a, type Fields } from '../internal/expect.ts'
 import { defined } from '../internal/objects.ts'
 
 /**
- * By what way an answer came, and whether it is known who gave it: what the audit log says of it. Whoever hands the answer in says
+ * By what way an answer came, and whether it is known who gave it: what the audit log says of it, and the first two of it hooks and spans. Whoever hands the answer in says
  * so, never the answer itself.
  */
 export interface AnswerOrigin {
@@ -42,4 +43,14 @@ export function originOf(origin: AnswerOrigin, approver: unknown): AnswerOrigin 
 export function keptOrigin(origin: Partial<KeptOrigin> = {}): object {
   const { channel, identity, address, user, host } = origin
   return defined({ channel, identity, address, user, host })
+}
+
+/** What hooks and spans are told of it: neither address, account nor machine. It may be of anybody who writes to the store. */
+export function wayOf(origin: Partial<KeptOrigin> | undefined): Pick<HeardAnswer, 'channel' | 'identity'> {
+  const { channel, identity } = origin ?? {}
+  const isKnown = identity === 'proved' || identity === 'claimed'
+  return defined({
+    channel: typeof channel === 'string' ? channel : undefined,
+    identity: isKnown ? identity : undefined,
+  })
 }

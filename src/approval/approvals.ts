@@ -48,7 +48,7 @@ export interface Approvals extends Plugin {
   /**
    * Answers a request. The first answer counts.
    *
-   * @param origin for the audit log.
+   * @param origin for the audit log; `channel` and `identity` for hooks and spans, too.
    * @throws HookspanError `APPROVAL_NOT_FOUND`, `APPROVAL_ANSWERED`, `APPROVAL_EXPIRED`, `APPROVAL_MISMATCH` when
    * `argsDigest` is not the request's, `APPROVAL_NOT_ALLOWED` when this approver or this decision is not among those
    * asked for, `APPROVAL_UNREACHABLE` when the store does not answer, `INVALID_ANSWER`.

@@ -1,12 +1,18 @@
 import { hostname } from 'node:os'
 import { assertSameCall } from '../gates/approver.ts'
-import type { ApprovalAnswer, ApprovalRequest, Approver, ParkedApproval } from '../gates/index.ts'
+import type {
+  ApprovalAnswer,
+  ApprovalRequest,
+  Approver,
+  HeardAnswer,
+  ParkedApproval,
+} from '../gates/index.ts'
 import { isLeftRun } from '../gates/left-run.ts'
 import { within } from '../internal/async.ts'
 import { describeValue, errorMessage, errorSentence, HookspanError } from '../internal/errors.ts'
 import { a, assertFields, type Fields, required } from '../internal/expect.ts'
 import { digestOf } from '../internal/json.ts'
-import { type AnswerOrigin, keptOrigin, ORIGIN, originOf } from './answer-origin.ts'
+import { type AnswerOrigin, keptOrigin, ORIGIN, originOf, wayOf } from './answer-origin.ts'
 import type { ApprovalChannel, Approvals, ApprovalsOptions } from './approvals.ts'
 import type { AuditEvent } from './audit-chain.ts'
 import { answeredEvent, requestedEvent } from './audit-events.ts'
@@ -176,7 +182,7 @@ class ApprovalDesk implements Approvals {
     if (!isOpen(current, now)) throw closedError(current, now)
     await append({ ...answeredEvent(known.request, answer), ...origin })
     const kept: KeptAnswer = this.#trail.isKept
-      ? { ...answer, logged: true }
+      ? { ...answer, logged: true, origin: wayOf(origin) }
       : { ...answer, origin: { ...origin, host: hostname() } }
     const result = await this.store.answer(id, kept, now).catch(async (error: unknown) => {
       const record = await this.#takenAfterAll(id, kept, now)
@@ -232,7 +238,7 @@ class ApprovalDesk implements Approvals {
     }
   }
 
-  async #ask(given: ApprovalRequest, signal: AbortSignal): Promise<ApprovalAnswer | ParkedApproval> {
+  async #ask(given: ApprovalRequest, signal: AbortSignal): Promise<HeardAnswer | ParkedApproval> {
     await this.ready()
     const { defaultTimeoutMs = DAY_MS, mode = 'wait', parkAfterMs = 0 } = this.#options
     const request: ApprovalRequest =
@@ -263,7 +269,7 @@ class ApprovalDesk implements Approvals {
     request: ApprovalRequest,
     parkAfterMs: number | undefined,
     signal: AbortSignal,
-  ): Promise<ApprovalAnswer | ParkedApproval> {
+  ): Promise<HeardAnswer | ParkedApproval> {
     const askedAt = performance.now()
     // By the clock that nobody sets: where the other is set back, a run would wait for as much longer.
     const endsAt = askedAt + (request.expiresAt ?? Number.POSITIVE_INFINITY) - Date.now()
@@ -302,24 +308,24 @@ class ApprovalDesk implements Approvals {
     }
   }
 
-  async #expire(request: ApprovalRequest, now: number): Promise<ApprovalAnswer> {
+  async #expire(request: ApprovalRequest, now: number): Promise<HeardAnswer> {
     const record = await this.#closed(request.id, 'expired', now)
     if (record?.status === 'answered') return this.#heard(record)
     throw closedError(record ?? { request, status: 'expired' }, now)
   }
 
   /** The last word at the moment of expiry: an answer that was taken in time counts, and none is taken after. */
-  async #atExpiry(request: ApprovalRequest): Promise<ApprovalAnswer | undefined> {
+  async #atExpiry(request: ApprovalRequest): Promise<HeardAnswer | undefined> {
     const record = await this.#closed(request.id, 'expired', Date.now())
     return record?.status === 'answered' ? this.#heard(record) : undefined
   }
 
   /** Who answered may have known nothing of the log: it is in there before it counts. */
-  async #heard({ request, answer }: ApprovalRecord): Promise<ApprovalAnswer> {
+  async #heard({ request, answer }: ApprovalRecord): Promise<HeardAnswer> {
     const { logged, origin, ...given } = answer as KeptAnswer
     const told = answeredEvent(request, given)
     if (!logged) await this.#trail.append({ ...told, ...keptOrigin(origin), elsewhere: true })
-    return given
+    return { ...given, ...wayOf(origin) }
   }
 
   async #closed(

@@ -2,7 +2,7 @@ import type { ApprovalAnswer, ApprovalRequest, ExecutionLedger } from '../gates/
 import { errorSentence, HookspanError } from '../internal/errors.ts'
 import { a, type Fields } from '../internal/expect.ts'
 import { isRecord } from '../internal/objects.ts'
-import type { KeptOrigin } from './answer-origin.ts'
+import type { AnswerOrigin, KeptOrigin } from './answer-origin.ts'
 
 export type ApprovalStatus = 'pending' | 'answered' | 'expired' | 'cancelled'
 
@@ -10,8 +10,8 @@ export type ApprovalStatus = 'pending' | 'answered' | 'expired' | 'cancelled'
 export interface KeptAnswer extends ApprovalAnswer {
   /** It was written to an audit log as it was given. */
   readonly logged?: true
-  /** It was written to none: by what way it came, for the run that takes it to write down. */
-  readonly origin?: KeptOrigin
+  /** By what way it came; where it was written to no log with all of it, for the run that takes it to write down. */
+  readonly origin?: AnswerOrigin | KeptOrigin
 }
 
 /** A request and what became of it. Plain JSON. */

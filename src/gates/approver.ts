@@ -1,4 +1,4 @@
-import type { GatePoint } from '../hooks/index.ts'
+import type { AnswerIdentity, GatePoint } from '../hooks/index.ts'
 import { errorMessage, HookspanError, type HookspanErrorCode } from '../internal/errors.ts'
 import { a, assertFields, type Fields, required } from '../internal/expect.ts'
 import type { ApprovalChoice } from './decision.ts'
@@ -47,6 +47,14 @@ export interface ApprovalAnswer {
    * @default false
    */
   readonly alwaysAllow?: boolean
+}
+
+/** An answer as an approver gives it. */
+export interface HeardAnswer extends ApprovalAnswer {
+  /** By what way it came, for events and spans: `http`, `page`, `slack`, ... */
+  readonly channel?: string
+  /** Whether it is known who gave it: by something that only they have (`proved`), or because it was said (`claimed`). */
+  readonly identity?: AnswerIdentity
 }
 
 /** Nobody answers while this process waits: the run is to be parked, and the answer found when it is resumed. */
@@ -109,12 +117,12 @@ export interface Approver {
   requestApproval(
     request: ApprovalRequest,
     options: { signal: AbortSignal },
-  ): Promise<ApprovalAnswer | ParkedApproval>
+  ): Promise<HeardAnswer | ParkedApproval>
   /**
    * Asked once when the time is over: an answer that was given just in time still counts, and from then on none is
    * taken. Absent, or nothing: nobody answered.
    */
-  lookup?(request: ApprovalRequest): Promise<ApprovalAnswer | undefined>
+  lookup?(request: ApprovalRequest): Promise<HeardAnswer | undefined>
   /**
    * The run ended, or was stopped, while the parked request was open: nobody needs the answer, and none is taken. Told
    * again of one that is closed, it does nothing.

@@ -6,6 +6,7 @@ export type {
   Approver,
   ExecutionClaim,
   ExecutionLedger,
+  HeardAnswer,
   ParkedApproval,
   RunClaim,
   SettledExecution,

@@ -1,5 +1,6 @@
 import type { AnyHookType } from './hook-types.ts'
 import type {
+  AnswerIdentity,
   ApprovalOutcome,
   CompletionReason,
   GateRecord,
@@ -208,6 +209,10 @@ export interface AfterHumanInterventionEvent extends EventBase, QuestionContext 
   readonly outcome?: ApprovalOutcome
   readonly rejectionReason?: string
   readonly approver?: string
+  /** By what way the answer came: `http`, `webhook`, `redis`, `page`, `cli`, `mcp`, `code`, or what whoever took it calls it. */
+  readonly channel?: string
+  /** Whether the name of the approver is known to be theirs. */
+  readonly identity?: AnswerIdentity
   /** Milliseconds between asking and the answer. */
   readonly waitedMs: number
   readonly toolCallIds: readonly string[]

@@ -31,6 +31,7 @@ export { EVENT_SCHEMA_VERSION } from './events.ts'
 export type { AnyHookType, ExtendedHookType, HookGroup, HookType } from './hook-types.ts'
 export { EXTENDED_HOOK_TYPES, HOOK_GROUPS, HOOK_TYPES, isHookType } from './hook-types.ts'
 export type {
+  AnswerIdentity,
   ApprovalOutcome,
   CompletionReason,
   GatePoint,

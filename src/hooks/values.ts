@@ -27,6 +27,11 @@ export const HUMAN_ACTIONS = ['approve', 'edit', 'reject', 'rejectAndContinue', 
  */
 export type ApprovalOutcome = 'approved' | 'edited' | 'rejected' | 'timed_out' | 'failed'
 
+/** How far it is known who answered: by something that only they have, as a token of their own, or because it was said. */
+export type AnswerIdentity = (typeof ANSWER_IDENTITIES)[number]
+
+export const ANSWER_IDENTITIES = ['proved', 'claimed'] as const
+
 /** Why a human intervention ended the run. */
 export type StopReason = 'rejected' | 'timeout'
 

@@ -228,6 +228,8 @@ function humanEnd(attributes: Attributes, end: HumanEnd): void {
   set(attributes, HOOKSPAN.humanAction, end.action)
   set(attributes, HOOKSPAN.humanOutcome, end.approvalOutcome)
   set(attributes, HOOKSPAN.humanApprover, end.approver)
+  set(attributes, HOOKSPAN.humanChannel, end.channel)
+  set(attributes, HOOKSPAN.humanIdentity, end.identity)
   set(attributes, HOOKSPAN.humanReason, end.rejectionReason)
   set(attributes, HOOKSPAN.humanWaitedMs, end.waitedMs)
   set(attributes, HOOKSPAN.toolCode, end.code)

@@ -90,6 +90,8 @@ export const HOOKSPAN = {
   humanAction: 'hookspan.human.action',
   humanOutcome: 'hookspan.human.outcome',
   humanApprover: 'hookspan.human.approver',
+  humanChannel: 'hookspan.human.channel',
+  humanIdentity: 'hookspan.human.identity',
   humanReason: 'hookspan.human.rejection_reason',
   humanWaitedMs: 'hookspan.human.waited_ms',
   humanTools: 'hookspan.human.tools',

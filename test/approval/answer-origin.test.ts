@@ -5,7 +5,9 @@ import { readFileSync } from 'node:fs'
 import { hostname, userInfo } from 'node:os'
 import { text } from 'node:stream/consumers'
 import { fileURLToPath } from 'node:url'
+import type { HookEvent } from 'hookspan'
 import {
+  type Approvals,
   type AuditEntry,
   approvalRoutes,
   auditLog,
@@ -16,10 +18,13 @@ import {
   sqliteStore,
   verifyAudit,
 } from 'hookspan/approval'
+import type { ApprovalRequest, HeardAnswer } from 'hookspan/gates'
+import { requireHuman } from 'hookspan/policies'
 import { startViewer } from 'hookspan/viewer'
 import { createClient } from 'redis'
 import { Webhook } from 'standardwebhooks'
 import { expect, it, onTestFinished } from 'vitest'
+import { traced } from '../support/span-tree.ts'
 import { desk, folder, pending, redisUrl, request } from './support.ts'
 
 const BIN = fileURLToPath(new URL('../../dist/cli/bin.js', import.meta.url))
@@ -245,4 +250,91 @@ it('says of each call which agent made it, below which run, and on which machine
   })
   expect(entries.map(({ event }) => event)).toEqual(['requested', 'answered', 'claimed', 'settled'])
   for (const entry of entries) expect(entry).toMatchObject(here)
+})
+
+/** What hooks and the span say of an answer that is given while a run waits in this process, with a log or without. */
+async function toldOfRun(
+  isLogged: boolean,
+  answer: (request: ApprovalRequest, place: { db: string; approvals: Approvals }) => Promise<unknown>,
+) {
+  const path = folder()
+  const db = `${path}/approvals.db`
+  const audit = isLogged ? { audit: auditLog({ path: `${path}/audit.jsonl` }) } : {}
+  const approvals = createApprovals({ store: sqliteStore({ path: db }), pollMs: 10, ...audit })
+  onTestFinished(() => approvals.close())
+  using tracing = traced()
+  const { dispatcher } = tracing
+  dispatcher.use(approvals)
+  const events: HookEvent<'afterHumanIntervention'>[] = []
+  const hook = { id: 'answers', type: 'afterHumanIntervention' } as const
+  const hooks = [
+    { ...hook, handler: (event: HookEvent<'afterHumanIntervention'>) => void events.push(event) },
+  ]
+  dispatcher.use({ name: 'human', gates: [requireHuman()], hooks })
+  const op = dispatcher.startOperation({ operationId: 'op' })
+  const outcome = op.toolCall({ apiName: 'delete_order', args: { id: 1 } }, () => 'deleted')
+  await answer(await pending(approvals), { db, approvals })
+  expect(await outcome).toMatchObject({ state: 'completed' })
+  await op.complete({ reason: 'done' })
+  const { attributes } = tracing.span('human_intervention')
+  const [event] = events
+  return { event, attributes, all: JSON.stringify([events, tracing.spans().map((span) => span.attributes)]) }
+}
+
+it.each([true, false])(
+  'is told to hooks and on the span, without address, account and machine (logged: %s)',
+  async (isLogged) => {
+    const byHttp = await toldOfRun(isLogged, async ({ id, argsDigest }, { approvals }) => {
+      const server = await serveApprovals({ approvals, tokens: { ann: ANN } })
+      onTestFinished(() => server.close())
+      const url = `${server.url}/hitl/approvals/${id}/respond`
+      await post(url, { decision: 'approve', argsDigest }, { authorization: `Bearer ${ANN}` })
+    })
+    expect(byHttp.event).toMatchObject({ approver: 'ann', channel: 'http', identity: 'proved' })
+    expect(byHttp.attributes).toMatchObject({
+      'hookspan.human.approver': 'ann',
+      'hookspan.human.channel': 'http',
+      'hookspan.human.identity': 'proved',
+    })
+    expect(byHttp.all).not.toContain('127.0.0.1')
+    const byCommand = await toldOfRun(isLogged, async ({ id }, { db }) => {
+      const args = ['approvals', 'approve', id, '--db', db, '--as', 'the boss']
+      expect(spawnSync(process.execPath, ['--no-warnings', BIN, ...args]).status).toBe(0)
+    })
+    expect(byCommand.event).toMatchObject({ approver: 'the boss', channel: 'cli', identity: 'claimed' })
+    expect(byCommand.attributes).toMatchObject({
+      'hookspan.human.channel': 'cli',
+      'hookspan.human.identity': 'claimed',
+    })
+    for (const secret of [user, hostname()]) expect(byCommand.all).not.toContain(`"${secret}"`)
+  },
+)
+
+it('is told of by an approver of yours; what is no way of one, and what a store has that is none, is not passed on', async () => {
+  const asked = async (answer: object) => {
+    using tracing = traced()
+    const approver = { requestApproval: async () => answer as HeardAnswer }
+    tracing.dispatcher.use({ name: 'human', gates: [requireHuman()], approver })
+    const op = tracing.dispatcher.startOperation({ operationId: 'op' })
+    const { state } = await op.toolCall({ apiName: 'delete_order', args: {} }, () => 'deleted')
+    await op.complete({ reason: 'done' })
+    return { state, attributes: tracing.span('human_intervention').attributes }
+  }
+  const slack = await asked({ decision: 'approve', channel: 'slack', identity: 'proved' })
+  expect(slack.state).toBe('completed')
+  expect(slack.attributes).toMatchObject({
+    'hookspan.human.channel': 'slack',
+    'hookspan.human.identity': 'proved',
+  })
+  for (const wrong of [{ channel: 7 }, { identity: 'sworn' }])
+    expect(await asked({ decision: 'approve', ...wrong })).toMatchObject({ state: 'denied' })
+  const written = await toldOfRun(false, async ({ id }, { approvals }) => {
+    const origin = { channel: { of: 'mine' }, identity: 'sworn' } as never
+    await approvals.store.answer(id, { decision: 'approve', approver: 'eve', origin }, Date.now())
+  })
+  expect(written.event).toMatchObject({ approver: 'eve' })
+  for (const field of ['channel', 'identity']) {
+    expect(written.event).not.toHaveProperty(field)
+    expect(written.attributes).not.toHaveProperty([`hookspan.human.${field}`])
+  }
 })

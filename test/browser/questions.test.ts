@@ -146,7 +146,7 @@ const QUESTIONS: Record<string, Question> = {
     list: '/?q=agent:support',
     keys: ['j', 'Enter', '/is:human\n'],
     clicks: [firstRun, press('answered by ines')],
-    answer: (page) => inSight(page, '.row', /Approval.*approved by ines after 5\.40 s/),
+    answer: (page) => inSight(page, '.row', /Approval.*approved by ines \(claimed, page\) after 5\.40 s/),
   },
   'which tool fails how often over these runs': {
     list: '/?q=agent:support',

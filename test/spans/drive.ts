@@ -237,7 +237,7 @@ async function askedDirectly(calls: Calls, { answer }: HumanPlan): Promise<void>
   const pendingTools = [{ identifier: 'local', apiName: 'pay', args: { eur: 5 }, toolCallId: 'pay-1' }]
   const human = calls.openHumanIntervention({ pendingTools, instructions: 'May it pay?' })
   const answers: Record<HumanPlan['answer'], HumanAnswer | undefined> = {
-    approve: { action: 'approve', approver: 'kim' },
+    approve: { action: 'approve', approver: 'kim', channel: 'slack', identity: 'proved' },
     edit: { action: 'edit' },
     reject: { action: 'reject', reason: 'too dear', code: 'rejected', stop: true },
     timeout: { action: 'timeout', code: 'approval_timeout' },
@@ -300,7 +300,7 @@ const approver: Approver = {
   requestApproval: (request: ApprovalRequest, { signal }) => {
     switch (request.gateId.slice(2) as GatePlan['human']) {
       case 'approve':
-        return Promise.resolve({ decision: 'approve', approver: 'kim' })
+        return Promise.resolve({ decision: 'approve', approver: 'kim', channel: 'page', identity: 'claimed' })
       case 'edit':
         return Promise.resolve({ decision: 'edit', args: changed(request.point, request.args) })
       case 'reject':

@@ -159,7 +159,7 @@ describe('hookspan show', () => {
       '├─ step 1  6.74 s',
     ])
     expect(stdout).toContain('execute_tool drop_table  denied  {"sql":"DROP TABLE bookings"}')
-    expect(stdout).toContain('human_intervention  approve by ines')
+    expect(stdout).toContain('human_intervention  approve by ines (claimed, page)')
     expect(stdout).toContain('compact_context  14.2k → 1,900 tokens')
     expect(stdout).toContain('execute_tool fetch_page  ✗ connect ECONNREFUSED rules.example:443')
     expect(stdout).toContain('gate budget-service  shadow: deny')
@@ -169,7 +169,7 @@ describe('hookspan show', () => {
   it('shows the conversation, and JSON for programs', async () => {
     const chat = (await run('show', 'latest', '-c', '--url', viewer.url)).stdout
     expect(chat).toContain('user\n  Hi, I am Mei Sato.')
-    expect(chat).toContain('☺ approve by ines after 5.40 s')
+    expect(chat).toContain('☺ approve by ines (claimed, page) after 5.40 s')
     const json = JSON.parse((await run('show', SAMPLE_TRACE, '--json', '--url', viewer.url)).stdout)
     expect(json.run).toMatchObject({ traceId: SAMPLE_TRACE, agent: 'support', toolCalls: 5, mockedCalls: 1 })
     expect(json.spans[0]).toMatchObject({

@@ -76,6 +76,8 @@ const WENT_ON = [
   human(14, 13, 65, {
     'hookspan.human.action': 'approve',
     'hookspan.human.approver': 'ann',
+    'hookspan.human.channel': 'http',
+    'hookspan.human.identity': 'proved',
     'hookspan.human.waited_ms': 250,
   }),
   step(15, 5, 1, 510, 600),
@@ -120,7 +122,9 @@ it('is counted, told and exported once when it was gone on with', async () => {
     ['clerk', id(11), 'completed', expect.stringContaining('gone')],
     ['delete', id(13), 'completed', expect.stringContaining('gone')],
   ])
-  expect(items.filter(({ kind }) => kind === 'human')).toMatchObject([{ approver: 'ann' }])
+  expect(items.filter(({ kind }) => kind === 'human')).toMatchObject([
+    { approver: 'ann', channel: 'http', identity: 'proved' },
+  ])
   const calls = buildGraph(tree).nodes.map(({ label, calls }) => `${label} ${calls}`)
   expect(calls).toEqual(expect.arrayContaining(['clerk 1', 'delete 1', 'human 1']))
   expect(

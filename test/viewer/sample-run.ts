@@ -288,6 +288,8 @@ export const SAMPLE_SPANS: TestSpan[] = [
     attributes: {
       'hookspan.human.action': 'approve',
       'hookspan.human.approver': 'ines',
+      'hookspan.human.channel': 'page',
+      'hookspan.human.identity': 'claimed',
       'hookspan.human.waited_ms': 5_400,
     },
   },

@@ -129,6 +129,8 @@ function PanelFacts({ row, nowUs, standIn }: { row: SpanRow; nowUs: number; stan
   if (row.costUsd) facts.push(['Cost', `${formatCost(row.costUsd)}${row.costEstimated ? ', estimated' : ''}`])
   if (row.human?.waitedMs) facts.push(['Waited', formatDuration(row.human.waitedMs)])
   if (row.human?.approver) facts.push(['By', row.human.approver])
+  if (row.human?.identity) facts.push(['Identity', row.human.identity])
+  if (row.human?.channel) facts.push(['Channel', row.human.channel])
   if (row.outcome) facts.push(['Outcome', row.outcome])
   if (standIn) facts.push(['Mocked by', standIn])
   return (

@@ -3,6 +3,7 @@ import type { ApprovalRequest } from '../../gates/index.ts'
 import { isLeftRun, leftRun } from '../../gates/left-run.ts'
 import { errorMessage } from '../../internal/errors.ts'
 import { joinSignals } from '../../internal/join-signals.ts'
+import { defined } from '../../internal/objects.ts'
 import type { Place } from '../run/bracket.ts'
 import type { OperationCore } from '../run/operation-core.ts'
 import { addParked } from '../run/park.ts'
@@ -158,12 +159,10 @@ class AskedHuman extends HumanIntervention {
   }
 }
 
-function answerOf({ result, action, approver, reason, error }: Verdict): HumanAnswer {
+function answerOf({ result, action, approver, channel, identity, reason, error }: Verdict): HumanAnswer {
   return {
     action,
-    ...(approver !== undefined && { approver }),
-    ...(reason !== undefined && { reason }),
-    ...(error !== undefined && { error }),
+    ...defined({ approver, channel, identity, reason, error }),
     ...('code' in result && { code: result.code, stop: result.stop }),
   }
 }

@@ -1,5 +1,5 @@
 import { assertSameCall } from '../../gates/approver.ts'
-import type { ApprovalAnswer, ApprovalRequest, Approver, ParkedApproval } from '../../gates/index.ts'
+import type { ApprovalRequest, Approver, HeardAnswer, ParkedApproval } from '../../gates/index.ts'
 import { MAX_TIMER_MS, within } from '../../internal/async.ts'
 import { errorMessage, HookspanError } from '../../internal/errors.ts'
 import { snapshot } from '../../internal/snapshot.ts'
@@ -79,7 +79,7 @@ async function asking(
   request: ApprovalRequest,
   limitMs: number | undefined,
   runSignal: AbortSignal | undefined,
-): Promise<ApprovalAnswer | ParkedApproval> {
+): Promise<HeardAnswer | ParkedApproval> {
   const controller = new AbortController()
   const abort = (reason: unknown) => controller.abort(reason)
   const onRunAbort = () => abort(runSignal?.reason)

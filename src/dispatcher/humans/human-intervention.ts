@@ -1,7 +1,8 @@
-import type { ApprovalOutcome, HumanAction, PendingTool } from '../../hooks/index.ts'
-import { HUMAN_ACTIONS } from '../../hooks/values.ts'
+import type { AnswerIdentity, ApprovalOutcome, HumanAction, PendingTool } from '../../hooks/index.ts'
+import { ANSWER_IDENTITIES, HUMAN_ACTIONS } from '../../hooks/values.ts'
 import { errorMessage, errorType } from '../../internal/errors.ts'
 import { a, assertFields, type Fields, required } from '../../internal/expect.ts'
+import { defined } from '../../internal/objects.ts'
 import type { HumanEnd } from '../plugins/instrument.ts'
 import { Bracket, type Place } from '../run/bracket.ts'
 import type { CallSite, OperationCore } from '../run/operation-core.ts'
@@ -31,6 +32,10 @@ export const HUMAN: Fields<HumanInterventionInit> = {
 export interface HumanAnswer {
   readonly action: HumanAction
   readonly approver?: string
+  /** By what way it came. */
+  readonly channel?: string
+  /** Whether it is known who gave it. */
+  readonly identity?: AnswerIdentity
   /** Why, in the human's words. */
   readonly reason?: string
   /** True when the run is to end with it. */
@@ -45,6 +50,8 @@ export interface HumanAnswer {
 const ANSWER: Fields<HumanAnswer> = {
   action: required(a.oneOf(...HUMAN_ACTIONS)),
   approver: a.value,
+  channel: a.string,
+  identity: a.oneOf(...ANSWER_IDENTITIES),
   reason: a.value,
   stop: a.boolean,
   code: a.value,
@@ -105,13 +112,14 @@ export class HumanIntervention extends Bracket<HumanEnd, Place & Pick<CallSite, 
     return { action: 'rejectAndContinue', error }
   }
 
-  #told({ action, approver, reason, stop, code, error }: HumanAnswer): HumanEnd {
+  #told({ action, approver, channel, identity, reason, stop, code, error }: HumanAnswer): HumanEnd {
     const { core, waitedMs } = this
     const given = {
       ...(reason !== undefined && { rejectionReason: reason }),
       ...(approver !== undefined && { approver }),
       waitedMs,
     }
+    const way = defined({ channel, identity })
     const told = { ...this.where, ...given, toolCallIds: this.#toolCallIds }
     const outcome = outcomeOf(action, error)
     const refusal = code === undefined ? {} : { code }
@@ -119,6 +127,7 @@ export class HumanIntervention extends Bracket<HumanEnd, Place & Pick<CallSite, 
       ...told,
       ...this.#request,
       ...refusal,
+      ...way,
       action,
       outcome,
       ...(error !== undefined && { errorMessage: errorMessage(error), errorType: errorType(error) }),
@@ -132,6 +141,7 @@ export class HumanIntervention extends Bracket<HumanEnd, Place & Pick<CallSite, 
       action,
       approvalOutcome: outcome,
       ...given,
+      ...way,
       ...refusal,
       ...(error !== undefined && { error }),
     }

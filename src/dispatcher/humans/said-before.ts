@@ -1,5 +1,5 @@
 import type { Refusal } from '../../gates/chain.ts'
-import type { ApprovalAnswer, ApprovalRequest, Approver } from '../../gates/index.ts'
+import type { ApprovalRequest, Approver, HeardAnswer } from '../../gates/index.ts'
 import { errorMessage } from '../../internal/errors.ts'
 import { verdictOf } from './verdict.ts'
 
@@ -7,7 +7,7 @@ import { verdictOf } from './verdict.ts'
 export async function saidBefore(
   approver: Approver,
   request: ApprovalRequest,
-): Promise<ApprovalAnswer | undefined> {
+): Promise<HeardAnswer | undefined> {
   const isClosed = (await approver.closed?.(request.id)) === true
   return isClosed ? approver.lookup?.(request) : undefined
 }

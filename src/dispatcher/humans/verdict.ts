@@ -1,15 +1,19 @@
 import type { AskResult } from '../../gates/chain.ts'
 import { payloadProblem } from '../../gates/decision.ts'
-import type { ApprovalAnswer, ApprovalRequest, Approver } from '../../gates/index.ts'
-import type { HumanAction } from '../../hooks/index.ts'
+import type { ApprovalRequest, Approver, HeardAnswer } from '../../gates/index.ts'
+import type { AnswerIdentity, HumanAction } from '../../hooks/index.ts'
+import { ANSWER_IDENTITIES } from '../../hooks/values.ts'
 import { describeValue, HookspanError } from '../../internal/errors.ts'
 import { jsonCopy } from '../../internal/json-copy.ts'
+import { defined } from '../../internal/objects.ts'
 
 /** What came of a question: what is enforced, and what is told of it. */
 export interface Verdict {
   readonly result: AskResult
   readonly action: HumanAction
   readonly approver?: string
+  readonly channel?: string
+  readonly identity?: AnswerIdentity
   readonly reason?: string
   readonly error?: unknown
   readonly always?: boolean
@@ -43,17 +47,23 @@ function mismatch(digest: string, request: ApprovalRequest): HookspanError {
 }
 
 /** @throws when the answer is malformed, not among those that are taken, or for other arguments. */
-export function verdictOf(answer: ApprovalAnswer, request: ApprovalRequest, approver: Approver): Verdict {
+export function verdictOf(answer: HeardAnswer, request: ApprovalRequest, approver: Approver): Verdict {
   if (typeof answer !== 'object' || answer === null) {
     throw new Error(`expected an answer { decision, ... }, got ${describeValue(answer)}`)
   }
-  const { decision, approver: who, reason, args, argsDigest, stop, alwaysAllow } = answer
+  const { decision, approver: who, channel, identity, reason, args, argsDigest, stop, alwaysAllow } = answer
   if (!request.allow.includes(decision)) {
     throw new Error(`the answer ${describeValue(decision)} is not among ${request.allow.join(', ')}`)
   }
+  if (channel !== undefined && typeof channel !== 'string') {
+    throw new Error(`expected \`channel\` of the answer to be a text, got ${describeValue(channel)}`)
+  }
+  if (identity !== undefined && !ANSWER_IDENTITIES.includes(identity)) {
+    const known = ANSWER_IDENTITIES.join(' or ')
+    throw new Error(`expected \`identity\` of the answer to be ${known}, got ${describeValue(identity)}`)
+  }
   const by = {
-    ...(who !== undefined && { approver: who }),
-    ...(reason !== undefined && { reason }),
+    ...defined({ approver: who, channel, identity, reason }),
     ...(alwaysAllow === true && { always: true }),
   }
   const claimed = approver.ledger === undefined ? {} : { requestId: request.id }

@@ -1,4 +1,5 @@
 import type {
+  AnswerIdentity,
   AnyHookType,
   ApprovalOutcome,
   CompletionReason,
@@ -171,6 +172,8 @@ export interface HumanEnd {
   readonly action?: HumanAction
   readonly approvalOutcome?: ApprovalOutcome
   readonly approver?: string
+  readonly channel?: string
+  readonly identity?: AnswerIdentity
   readonly rejectionReason?: string
   readonly waitedMs?: number
   readonly code?: string

@@ -179,6 +179,8 @@ export const NAMES = {
   humanAction: shown('hookspan.human.action'),
   humanWaitedMs: shown('hookspan.human.waited_ms'),
   humanApprover: shown('hookspan.human.approver'),
+  humanChannel: shown('hookspan.human.channel'),
+  humanIdentity: shown('hookspan.human.identity'),
   humanReason: shown('hookspan.human.rejection_reason'),
   gateId: shown('hookspan.gate.id'),
   gateDecision: shown('hookspan.gate.decision'),

@@ -1,6 +1,6 @@
 /** A conversation for a language model: Markdown, in which what was said cannot be taken for our own lines. */
 import type { ConversationItem } from './conversation-items.ts'
-import { formatCompaction, formatDuration } from './format.ts'
+import { formatAnswerer, formatCompaction, formatDuration } from './format.ts'
 import type { Piece } from './message-pieces.ts'
 
 export interface MarkdownLimits {
@@ -49,7 +49,7 @@ function blocksOfItem(item: ConversationItem, limits: MarkdownLimits, path: read
         plain(
           [
             `approval: ${item.action ?? 'waiting'}`,
-            item.approver && `by ${item.approver}`,
+            formatAnswerer(item),
             item.waitedMs && `after ${formatDuration(item.waitedMs)}`,
             item.reason && `because: ${item.reason}`,
           ]

@@ -238,6 +238,8 @@ function detailOf(
     detail.human = {
       action: readText(attributes, NAMES.humanAction) || undefined,
       approver: readText(attributes, NAMES.humanApprover) || undefined,
+      channel: readText(attributes, NAMES.humanChannel) || undefined,
+      identity: readText(attributes, NAMES.humanIdentity) || undefined,
       waitedMs: readNumber(attributes, NAMES.humanWaitedMs),
       reason: oneLine(readText(attributes, NAMES.humanReason), REASON_CHARS) || undefined,
     }

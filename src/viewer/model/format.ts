@@ -68,12 +68,21 @@ const ANSWERS: Readonly<Record<string, string>> = {
   timeout: 'nobody answered',
 }
 
-/** What came of asking, by whom and after how long: `rejected by ines after 5.40 s`. */
-export function formatAnswer({ action = '', approver, waitedMs }: HumanFacts): string {
+/** What came of asking, by whom and after how long: `rejected by ines (claimed, page) after 5.40 s`. */
+export function formatAnswer(facts: HumanFacts): string {
+  const { action = '', waitedMs } = facts
   const said = Object.hasOwn(ANSWERS, action) ? ANSWERS[action] : action
-  return [said, approver && `by ${approver}`, waitedMs && `after ${formatDuration(waitedMs)}`]
+  return [said, formatAnswerer(facts), waitedMs && `after ${formatDuration(waitedMs)}`]
     .filter(Boolean)
     .join(' ')
+}
+
+/** Who answered, how far that is known and by what way: `by ann (proved, http)`. Empty where nothing says. */
+export function formatAnswerer({ approver = '', identity, channel }: HumanFacts): string {
+  const known = [identity, channel].filter(Boolean).join(', ')
+  // A name is what its giver writes: it does not say by itself that it was proved.
+  const name = /["()]/.test(approver) ? JSON.stringify(approver) : approver
+  return [name && `by ${name}`, known && `(${known})`].filter(Boolean).join(' ')
 }
 
 export function formatBytes(bytes: number): string {

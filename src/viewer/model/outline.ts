@@ -1,5 +1,5 @@
 /** The spans of a run a line each, with their ids: for who goes on to ask about one of them. */
-import { formatCost, formatCount, formatDuration } from './format.ts'
+import { formatAnswerer, formatCost, formatCount, formatDuration } from './format.ts'
 import { rowTitle } from './row-title.ts'
 import type { GateDecision, SpanRow } from './span.ts'
 import { durationMs } from './timing.ts'
@@ -26,7 +26,7 @@ function lineOf(row: SpanRow): string {
     tokens > 0 && `${formatCount(row.inputTokens)} → ${formatCount(row.outputTokens)} tokens`,
     row.costUsd > 0 && formatCost(row.costUsd),
     row.outcome !== '' && row.outcome !== 'completed' && row.outcome,
-    row.human?.action && `${row.human.action}${row.human.approver ? ` by ${row.human.approver}` : ''}`,
+    row.human?.action && `${row.human.action} ${formatAnswerer(row.human)}`.trim(),
     ...(row.category === 'gate' ? (row.gates ?? []).map(decided) : []),
     row.error && `failed: ${cut(row.errorText) || 'it does not say why'}`,
   ]

@@ -78,6 +78,9 @@ export interface CompactionFacts {
 export interface HumanFacts {
   action?: string
   approver?: string
+  /** By what way the answer came, and whether it is known who gave it: `page`, `claimed`. */
+  channel?: string
+  identity?: string
   waitedMs?: number
   /** Why it was rejected. */
   reason?: string

@@ -1,6 +1,7 @@
 import type { Conversation, ConversationItem } from '../model/conversation-items.ts'
 import {
   counted,
+  formatAnswerer,
   formatCompaction,
   formatCost,
   formatCount,
@@ -112,11 +113,13 @@ function linesOf(item: ConversationItem, paint: Paint, indent: string): string[]
             : []),
         '',
       ]
-    case 'human':
+    case 'human': {
+      const who = formatAnswerer(item)
       return [
-        `${indent}${paint.style('yellow', `☺ ${item.action ?? 'waiting'}`)}${item.approver ? ` by ${paint.safe(item.approver, 40)}` : ''}${item.waitedMs ? ` after ${formatDuration(item.waitedMs)}` : ''}${item.reason ? ` because: ${paint.safe(item.reason, 300)}` : ''}`,
+        `${indent}${paint.style('yellow', `☺ ${paint.safe(item.action ?? 'waiting', 40)}`)}${who && ` ${paint.safe(who, 80)}`}${item.waitedMs ? ` after ${formatDuration(item.waitedMs)}` : ''}${item.reason ? ` because: ${paint.safe(item.reason, 300)}` : ''}`,
         '',
       ]
+    }
     case 'compaction':
       return [
         `${indent}${paint.style('magenta', `⇊ ${item.error ? 'compaction failed' : 'context compacted'}: ${formatCompaction(item)}`)}${item.error ? paint.style('red', ` ${paint.safe(item.error, 300)}`) : ''}`,

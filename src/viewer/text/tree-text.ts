@@ -1,4 +1,4 @@
-import { formatCompaction, formatCost, formatCount, formatDuration } from '../model/format.ts'
+import { formatAnswerer, formatCompaction, formatCost, formatCount, formatDuration } from '../model/format.ts'
 import type { SpanCategory, SpanRow } from '../model/span.ts'
 import { endOf } from '../model/timing.ts'
 import { buildTree, flatten, type TreeNode } from '../model/tree.ts'
@@ -107,7 +107,7 @@ function noteOf(row: SpanRow): string {
     usual ? '' : row.outcome,
     row.error ? `✗ ${row.errorText || 'failed'}` : '',
     gate === undefined ? '' : `${gate.enforced ? '' : 'shadow: '}${gate.decision}`,
-    human?.action === undefined ? '' : `${human.action}${human.approver ? ` by ${human.approver}` : ''}`,
+    human?.action === undefined ? '' : `${human.action} ${formatAnswerer(human)}`.trim(),
     compaction === undefined ? '' : formatCompaction(compaction),
     row.cachedTokens === 0
       ? ''
