@@ -33,11 +33,17 @@ async function ranWith(options: object, gates: boolean): Promise<unknown[]> {
 const updatedInput = { q: 'edited' }
 const permitting = { canUseTool: async () => ({ behavior: 'allow', updatedInput }) }
 const hookSpecificOutput = { hookEventName: 'PreToolUse', permissionDecision: 'allow', updatedInput }
+const request = { hookEventName: 'PermissionRequest', decision: { behavior: 'allow', updatedInput } }
+const requesting = {
+  hooks: { PermissionRequest: [{ hooks: [async () => ({ hookSpecificOutput: request })] }] },
+}
 const hooking = { hooks: { PreToolUse: [{ hooks: [async () => ({ hookSpecificOutput })] }] } }
 
 it.each([
   ['whoever permits it', permitting, false, 'edited'],
   ['whoever permits it, also after a gate', permitting, true, 'edited'],
+  ['a hook that permits it', requesting, false, 'edited'],
+  ['a hook that permits it, also after a gate', requesting, true, 'edited'],
   ['a hook of the user', hooking, false, 'edited'],
   // What was decided on runs.
   ['no hook that a gate did not see', hooking, true, 'asked'],

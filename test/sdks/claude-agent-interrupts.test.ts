@@ -62,6 +62,19 @@ it('a run that canUseTool interrupts is interrupted, and its call rejected', asy
   expect(findAll(events, 'onComplete')).toMatchObject([{ reason: 'interrupted' }])
 })
 
+it('a run that a hook interrupts which is to permit a call is interrupted, and its call denied', async () => {
+  const dispatcher = new HookDispatcher()
+  const events = eventsOf(dispatcher)
+  const decision = { behavior: 'deny', message: 'not that', interrupt: true }
+  const hook = async () => ({ hookSpecificOutput: { hookEventName: 'PermissionRequest', decision } })
+  const options = { tools: ['Bash'], hooks: { PermissionRequest: [{ hooks: [hook] }] } }
+  await expect(askClaude(dispatcher, [bash('touch made'), done], options)).rejects.toThrow()
+  expect(findAll(events, 'afterHumanIntervention')).toMatchObject([{ rejectionReason: 'not that' }])
+  expect(findAll(events, 'afterToolCall')).toMatchObject([{ outcome: 'denied' }])
+  expect(findAll(events, 'onError')).toEqual([])
+  expect(findAll(events, 'onComplete')).toMatchObject([{ reason: 'interrupted' }])
+})
+
 it('a tool of this process that is interrupted while canUseTool is asked is not run, and refused', async () => {
   const dispatcher = new HookDispatcher()
   const events = eventsOf(dispatcher)

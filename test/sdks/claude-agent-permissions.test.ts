@@ -3,7 +3,7 @@ import { mock, mockTools } from 'hookspan/mock'
 import { expect, it } from 'vitest'
 import { z } from 'zod'
 import { dispatcherWith, findAll } from '../support/told-events.ts'
-import { askClaude } from './support/ask-claude.ts'
+import { askClaude, saying } from './support/ask-claude.ts'
 import type { Untyped } from './support/sdks.ts'
 
 const NAME = '@anthropic-ai/claude-agent-sdk'
@@ -71,6 +71,40 @@ it("a tool of Claude Code that its permissions keep from running is a denied cal
       reason: expect.stringContaining('needs approval'),
     },
   ])
+})
+
+it('a tool of a server that is added while it runs is not run where no mock fits', async () => {
+  const { dispatcher, events } = dispatcherWith()
+  const mocks = mockTools(dispatcher, [mock('other').returns('canned').optional()])
+  let ran = false
+  const wipe = sdk.tool('wipe', 'Wipes.', {}, async () => {
+    ran = true
+    return { content: [] }
+  })
+  const added = Promise.withResolvers<void>()
+  let isAdded = false
+  const calls = [{ id: 'call_1', name: 'mcp__late__wipe', args: {} }]
+  const onMessage = ({ type }: Untyped, query: Untyped) => {
+    if (type !== 'assistant' || isAdded) return
+    isAdded = true
+    const late = sdk.createSdkMcpServer({ name: 'late', tools: [wipe] })
+    query.setMcpServers({ late }).then(added.resolve, added.reject)
+  }
+  async function* prompt() {
+    yield saying('Begin.')
+    await added.promise
+    yield saying('Wipe it.')
+  }
+  const messages = await askClaude(
+    dispatcher,
+    [{ content: 'begun' }, { toolCalls: calls }, { content: 'done' }],
+    { tools: [] },
+    { prompt: prompt(), onMessage },
+  )
+  expect(ran).toBe(false)
+  expect(JSON.stringify(messages.filter(({ type }) => type === 'user'))).toContain('no mock fits')
+  expect(findAll(events, 'onToolCallError')).toMatchObject([{ apiName: 'wipe' }])
+  expect(() => mocks[Symbol.dispose]()).toThrow('no mock fits')
 })
 
 it('a mocked tool that is allowed needs nobody', async () => {

@@ -1,8 +1,9 @@
 import { existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { setTimeout } from 'node:timers/promises'
 import { type HookEvent, ToolResult } from 'hookspan'
-import { deny, mutate, skip } from 'hookspan/gates'
+import { deny, mutate, proceed, skip } from 'hookspan/gates'
 import { afterAll, expect, it } from 'vitest'
 import { dispatcherWith, findAll, gate } from '../support/told-events.ts'
 import { askClaude } from './support/ask-claude.ts'
@@ -18,13 +19,13 @@ const agents = { expert: { description: 'Knows.', prompt: 'You know.', tools: ['
 const help = { description: 'Helps', prompt: 'help', subagent_type: 'expert', run_in_background: false }
 
 /** What a model is told of the tool that it has called, with what a gate makes of its result. */
-async function toldOf(name: string, args: object, decide: () => Untyped) {
+async function toldOf(name: string, args: object, decide: () => Untyped, options: object = {}) {
   const only = gate('afterToolCall', ({ apiName }: Untyped) => (apiName === name ? decide() : undefined))
   const { dispatcher, events } = dispatcherWith(only)
   const messages = await askClaude(
     dispatcher,
     [{ toolCalls: [{ id: 'call', name, args }] }, { content: 'done' }],
-    { tools, allowedTools: tools, agents, cwd: folder },
+    { tools, allowedTools: tools, agents, cwd: folder, ...options },
     { others: { expert: [{ content: 'SECRET' }] } },
   )
   const said = messages.filter(({ type, parent_tool_use_id: within }) => type === 'user' && within === null)
@@ -56,6 +57,24 @@ it('the model is told the words of a result that a gate made, and not the data b
   expect(told).toContain('a summary')
   expect(told).not.toContain('SECRET')
 })
+
+it.each([0, 300])(
+  'what a gate makes of a result stays where a hook beside it changes it, after %s ms',
+  async (ms) => {
+    const [name, args] = CALLS[0] as (typeof CALLS)[number]
+    const loud = async ({ tool_response: own }: Untyped) => {
+      await setTimeout(ms)
+      const updatedToolOutput = { ...own, stdout: `loud ${own.stdout}` }
+      return { hookSpecificOutput: { hookEventName: 'PostToolUse', updatedToolOutput } }
+    }
+    const hooks = { PostToolUse: [{ hooks: [loud] }] }
+    const told = async (decide: () => Untyped) =>
+      (await toldOf(name, args, decide, { hooks })).told.match(/loud|SECRET|something else/g)
+    expect(await told(() => mutate('something else'))).toEqual(['something else'])
+    // Where no gate changes it the hook does.
+    expect(await told(() => proceed())).toEqual(['loud', 'SECRET'])
+  },
+)
 
 it('a gate that answers for one of its own tools is refused as what cannot be, in the trace as for the model', async () => {
   const answers = gate('beforeToolCall', () => skip('canned'))

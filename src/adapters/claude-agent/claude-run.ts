@@ -14,6 +14,7 @@ import { warnOnce } from '../warn-once.ts'
 import { ADAPTER, WITHOUT_HOOKS } from './capabilities.ts'
 import { Lane } from './lane.ts'
 import { namedIn } from './named-in.ts'
+import { Results } from './results.ts'
 import type { ClaudeOptions, QueryParams } from './sdk.ts'
 
 const LEAVE_BARE_MODE =
@@ -80,6 +81,7 @@ export class ClaudeRun {
   readonly servers: ReadonlyMap<string, object>
   /** Ids of the calls that Claude Code has asked about. */
   readonly asked = new Set<string>()
+  readonly results = new Results()
   /** Whether Claude Code asks hooks: one of ours hears of each prompt before its model is asked. */
   asksHooks = false
   /** Nobody decides on its tools, and somebody was to. */

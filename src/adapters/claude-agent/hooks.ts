@@ -1,10 +1,11 @@
 import { saidOf } from '../../dispatcher/calls/tool-outcome.ts'
+import { errorMessage } from '../../internal/errors.ts'
 import { asName, asObject, type Loose } from '../../wire/reading.ts'
-import { warnOnce } from '../warn-once.ts'
-import { type ClaudeRun, interrupted, Permission, refuse } from './claude-run.ts'
+import { type ClaudeRun, interrupted, Permission } from './claude-run.ts'
 import { namedIn } from './named-in.ts'
+import { ownHooks } from './own-hooks.ts'
 import { inShapeOf } from './results.ts'
-import type { CanUseTool, ClaudeOptions, HookCallback, HookMatcher, HookOutput } from './sdk.ts'
+import type { ClaudeOptions, HookCallback, HookMatcher, HookOutput } from './sdk.ts'
 import { schemasOf } from './servers.ts'
 import { beforeSkillCommand } from './skills.ts'
 import type { SubAgents } from './sub-agents.ts'
@@ -22,10 +23,11 @@ export function withHooks(
   subAgents: SubAgents,
   own: ClaudeOptions['hooks'] = {},
 ): ClaudeOptions['hooks'] {
+  const theirs = ownHooks(run, subAgents, own)
   const ours: Readonly<Record<string, HookCallback>> = {
     PreToolUse: (input, _id, context) => before(run, subAgents, input, context?.signal),
     PreSkillShellCommand: (input) => beforeSkillCommand(subAgents, input),
-    PostToolUse: (input) => after(run, input),
+    PostToolUse: (input) => run.results.decided(asName(input.tool_use_id) ?? '', after(run, input)),
     PostToolUseFailure: (input) => failed(run, input),
   }
   const matchers = Object.entries(ours).map(([name, decide]) => {
@@ -41,36 +43,14 @@ export function withHooks(
       onFailure: guards ? 'block' : 'continue',
       hooks: [guards ? hook : quiet(hook)],
     }
-    const theirs = own[name] ?? []
-    return [
-      name,
-      [...(name === 'PreToolUse' ? theirs.map((one) => withoutEdits(run, one)) : theirs), matcher],
-    ]
+    return [name, [...(theirs[name] ?? []), matcher]]
   })
   const heard: HookCallback = async () => {
     run.asksHooks = true
     return {}
   }
-  const UserPromptSubmit = [...(own.UserPromptSubmit ?? []), { hooks: [heard] }]
-  return { ...own, UserPromptSubmit, ...Object.fromEntries(matchers) }
-}
-
-/** Gates see the arguments as the model wrote them. What a hook beside ours makes of these would run undecided. */
-function withoutEdits(run: ClaudeRun, matcher: HookMatcher): HookMatcher {
-  const hooks = matcher.hooks.map(
-    (hook): HookCallback =>
-      async (input, ...more) => {
-        const output = await hook(input, ...more)
-        const { updatedInput, ...others } = asObject(output?.hookSpecificOutput) ?? {}
-        if (updatedInput === undefined || !run.isDecidedOn) return output
-        warnOnce(
-          `hookspan: a PreToolUse hook changes the arguments of ${String(input.tool_name)}, and gates decide on these as they ` +
-            'were: what was decided on runs. Change them in a gate or in canUseTool.',
-        )
-        return { ...output, hookSpecificOutput: others }
-      },
-  )
-  return { ...matcher, hooks }
+  const UserPromptSubmit = [...(theirs.UserPromptSubmit ?? []), { hooks: [heard] }]
+  return { ...theirs, UserPromptSubmit, ...Object.fromEntries(matchers) }
 }
 
 /** What is only told changes nothing when it fails. */
@@ -113,6 +93,8 @@ async function before(
   }
   if (decision.state === 'denied' || decision.state === 'rejected')
     return output(refusal(decision.toToolMessage().content))
+  // Nobody answers for it, and it would run where no mock fits.
+  if (decision.state === 'errored' && !mockable) return output(refusal(errorMessage(decision.error)))
   const effective = decision.state === 'run' ? decision.args : args
   run.announce(id, { call, decision, args: effective, ...(permission && { permission }) })
   // Whoever else is to permit the call is not asked about what a gate has answered.
@@ -162,46 +144,4 @@ async function failed(run: ClaudeRun, input: Loose): Promise<HookOutput> {
     await announced.call.fail(new Error(asName(input.error) ?? 'the tool failed'))
   }
   return {}
-}
-
-/** Tells whom the user's own function asks as the human that it asks. */
-export function withPermission(
-  run: ClaudeRun,
-  subAgents: SubAgents,
-  own: CanUseTool | undefined,
-): CanUseTool | undefined {
-  if (own === undefined) return undefined
-  return async (toolName, input, context) => {
-    const { toolUseID = '' } = context
-    const { apiName, identifier } = namedIn(toolName)
-    const announced = run.find(toolUseID, input)
-    const lane = await subAgents.laneOf(asName(context.agentID))
-    const calls = await lane.calls
-    const human = calls.openHumanIntervention({
-      pendingTools: [{ identifier, apiName, args: input, toolCallId: toolUseID }],
-    })
-    try {
-      if (announced !== undefined) announced.isAsked = true
-      const answer = await own(toolName, input, context)
-      if (announced !== undefined) announced.isAsked = false
-      const allowed = answer.behavior === 'allow'
-      const reason = asName(answer.message)
-      const changed =
-        answer.updatedInput !== undefined && JSON.stringify(answer.updatedInput) !== JSON.stringify(input)
-      human.answered({
-        action: allowed ? (changed ? 'edit' : 'approve') : 'rejectAndContinue',
-        ...(!allowed && reason !== undefined && { reason }),
-      })
-      if (allowed && changed && announced !== undefined) announced.edited = answer.updatedInput
-      if (!allowed && answer.interrupt === true) run.isInterrupted = true
-      if (!allowed && announced !== undefined) {
-        run.forget(toolUseID, announced)
-        await refuse(announced, { kind: 'reject', code: 'rejected', reason: reason ?? 'not permitted' })
-      }
-      return answer
-    } catch (error) {
-      human.answered({ action: 'rejectAndContinue', error })
-      throw error
-    }
-  }
 }

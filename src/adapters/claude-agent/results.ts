@@ -1,6 +1,7 @@
 import { toContent } from '../../internal/json.ts'
 import { isRecord } from '../../internal/objects.ts'
 import { asObject, type Loose } from '../../wire/reading.ts'
+import type { HookOutput } from './sdk.ts'
 
 /** A text as what a tool of Claude Code gives, in whose shape its model is told of it. */
 type Saying = (text: string, own: Loose) => Loose | undefined
@@ -31,4 +32,35 @@ export function inShapeOf(toolName: string, own: unknown, changed: unknown): unk
   if (toolName.startsWith('mcp__') || !isRecord(own)) return changed
   if (isRecord(changed) && Object.keys(own).every((key) => key in changed)) return changed
   return SAYING[toolName]?.(toContent(changed), own)
+}
+
+/** Of each call, whether gates changed what came of it: known once they have decided. */
+export class Results {
+  readonly #changed = new Map<string, PromiseWithResolvers<boolean>>()
+
+  isChanged(id: string): Promise<boolean> {
+    return this.#of(id).promise
+  }
+
+  /** Gives what gates say of a result. */
+  async decided(id: string, decision: Promise<HookOutput>): Promise<HookOutput> {
+    let isChanged = false
+    try {
+      const output = await decision
+      isChanged = Object.keys(output).length > 0
+      return output
+    } finally {
+      this.#of(id).resolve(isChanged)
+      // Models repeat ids.
+      const changed = Promise.withResolvers<boolean>()
+      changed.resolve(isChanged)
+      this.#changed.set(id, changed)
+    }
+  }
+
+  #of(id: string): PromiseWithResolvers<boolean> {
+    const changed = this.#changed.get(id) ?? Promise.withResolvers<boolean>()
+    this.#changed.set(id, changed)
+    return changed
+  }
 }
