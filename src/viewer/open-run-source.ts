@@ -80,7 +80,7 @@ function fileSource(file: string): RunSource {
       `No viewer is running and ${file} is not there. Start one with \`hookspan view\`, then run your agent.`,
     )
   }
-  return new StoreSource(new Store({ file, answerMs: WHOLE_MS }), file)
+  return new StoreSource(new Store({ file, answerMs: WHOLE_MS, onlyReads: true }), file)
 }
 
 async function isViewer(url: string, timeoutMs: number): Promise<boolean> {

@@ -33,6 +33,40 @@ it('of another version is set aside whole and told of, and not while that versio
   aside.close()
 })
 
+it('of another version is set aside beside those that were before, and not in their place', async () => {
+  const db = join(folder, 'traces.db')
+  for (const what of ['first', 'second', 'third']) {
+    const other = new DatabaseSync(db)
+    other.exec(
+      `CREATE TABLE run (something TEXT); INSERT INTO run VALUES ('${what}'); PRAGMA user_version = 99`,
+    )
+    other.close()
+    await (await startViewer({ db, port: 0, onNotice: () => {} })).close()
+    rmSync(db)
+  }
+  const kept = ['.v99', '.v99.2', '.v99.3'].map((end) => {
+    const aside = new DatabaseSync(db + end)
+    const rows = aside.prepare('SELECT something FROM run').all()
+    aside.close()
+    return rows[0]?.something
+  })
+  expect(kept).toEqual(['first', 'second', 'third'])
+})
+
+it.each([
+  [99, 'a newer'],
+  [3, 'an older'],
+])('of another version (%i) stays where it is while it is only read', async (version, which) => {
+  const db = join(folder, 'traces.db')
+  const other = new DatabaseSync(db)
+  other.exec(`CREATE TABLE run (something TEXT); PRAGMA user_version = ${version}`)
+  other.close()
+  await expect(openRunSource({ db })).rejects.toThrow(
+    `${db} was written by ${which} version of hookspan. Read it with that one, or name another file with --db.`,
+  )
+  expect(readdirSync(folder)).toEqual(['traces.db'])
+})
+
 it('is no URL, of which SQLite would make one that anybody may read', async () => {
   const db = `file:${join(folder, 'traces.db')}`
   await expect(startViewer({ db, port: 0 })).rejects.toThrow(

@@ -57,11 +57,12 @@ export interface OpenedDatabase {
  * Opens `file`, or memory for `:memory:`. A file written by another version of the viewer is brought up where that loses
  * nothing, and otherwise renamed, never read wrongly.
  *
+ * @param mayMove False for who only reads: a file of another version is refused, and stays where it is.
  * @throws naming the file when it cannot be opened, is no database, or is in use by another version.
  */
-export function openDatabase(file: string): OpenedDatabase {
+export function openDatabase(file: string, mayMove = true): OpenedDatabase {
   try {
-    return open(file)
+    return open(file, mayMove)
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === OPEN_ELSEWHERE) throw error
     throw cannotOpen(file, error)
@@ -74,13 +75,13 @@ export function cannotOpen(file: string, error: unknown): Error {
   return new Error(`Cannot open ${file}: ${why}. ${mend}.`, { cause: error })
 }
 
-function open(file: string): OpenedDatabase {
+function open(file: string, mayMove: boolean): OpenedDatabase {
   assertNoUrl(file)
   let setAside: string | undefined
   if (file !== ':memory:') {
     // Traces hold prompts and results: only their owner may read them.
     makeFolder(dirname(file), { mode: 0o700 })
-    setAside = setAsideOtherVersion(file)
+    setAside = setAsideOtherVersion(file, mayMove)
     makePrivateFile(file)
   }
   let { db, isAlone } = connect(file)
@@ -130,13 +131,14 @@ function hasRoom(file: string): boolean {
 }
 
 /** Where it went, if it did. One that can be brought up stays. */
-function setAsideOtherVersion(file: string): string | undefined {
+function setAsideOtherVersion(file: string, mayMove: boolean): string | undefined {
   if (!existsSync(file)) return undefined
   const { db } = connect(file)
   let version: number
   try {
     version = versionOf(db)
     if (version === SCHEMA_VERSION || version === 0) return undefined
+    if (!mayMove && !BROUGHT_UP.has(version)) throw ofOtherVersion(file, version)
     // What is in the write-ahead log moves along: leaving that mode folds it in, and cannot be done while another reads.
     if (!leavesLog(db)) {
       const message = `${file} is in use by a viewer of another version. Stop that one, or name another file with --db.`
@@ -146,9 +148,23 @@ function setAsideOtherVersion(file: string): string | undefined {
   } finally {
     db.close()
   }
-  const aside = `${file}.v${version}`
+  const aside = freeName(`${file}.v${version}`)
   renameSync(file, aside)
   return aside
+}
+
+function ofOtherVersion(file: string, version: number): Error {
+  const other = version > SCHEMA_VERSION ? 'a newer' : 'an older'
+  const message = `${file} was written by ${other} version of hookspan. Read it with that one, or name another file with --db.`
+  return Object.assign(new Error(message), { code: OPEN_ELSEWHERE })
+}
+
+/** Two versions that take turns set aside one file after the other, and each has runs of its own. */
+function freeName(name: string): string {
+  for (let number = 1; ; number++) {
+    const free = number === 1 ? name : `${name}.${number}`
+    if (!existsSync(free)) return free
+  }
 }
 
 /** Whether what is in the write-ahead log could be folded in: not while another reads, nor without room. */

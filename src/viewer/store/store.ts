@@ -32,6 +32,8 @@ export interface StoreOptions extends RetentionOptions {
   file: string
   /** How long an answer may take for what is made while one waits; who waits for nobody else may wait longer. @default 250 */
   answerMs?: number
+  /** A file of another version is refused, not set aside. @default false */
+  onlyReads?: boolean
   /** So many chunks and logs fill a segment of the text index. @default 10_000 */
   segmentDocuments?: number
 }
@@ -61,7 +63,7 @@ export class Store {
     // Looked for again later, wherever the process is then.
     this.file = options.file === ':memory:' ? options.file : resolve(options.file)
     this.#limits = options
-    const { db, setAside, isAlone } = openDatabase(options.file)
+    const { db, setAside, isAlone } = openDatabase(options.file, options.onlyReads !== true)
     this.#isAlone = isAlone
     this.#db = db
     this.setAside = setAside
