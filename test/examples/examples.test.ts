@@ -134,13 +134,17 @@ describe('each example does what its page says', () => {
     await collector.until(() => collector.names().includes('chat gpt-4o'))
   })
 
+  // A `y` that came before its question is none: who is asked second has not said anything.
   it.each([
-    ['y', 'completed deleted'],
+    ['y', 'completed old is deleted'],
     ['n', 'rejected {"rejected":true,"code":"rejected","reason":"not today"}'],
-  ])('approve-before-danger, answered %s', async (answer, outcome) => {
-    const output = await runExample('approve-before-danger.ts', { input: `${answer}\n` })
-    expect(output.join('\n')).toContain('Run delete_branch with {"name":"main"}?')
-    expect(output.join('\n')).toContain(outcome)
+    ['', 'rejected {"rejected":true,"code":"rejected","reason":"not today"}'],
+  ])('approve-before-danger, answered "%s" once, asks about each call by itself', async (answer, outcome) => {
+    const input = answer && `${answer}\n`
+    const output = (await runExample('approve-before-danger.ts', { input })).join('\n')
+    expect(output).toContain('Run delete_branch with {"name":"old"}?')
+    expect(output).toContain(outcome)
+    expect(output.split('is deleted')).toHaveLength(answer === 'y' ? 2 : 1)
   })
 
   it('two-processes', async () => {
