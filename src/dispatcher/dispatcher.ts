@@ -1,5 +1,5 @@
-import type { Approver, Gate } from '../gates/index.ts'
-import { assertHooks } from '../hooks/agent-hook.ts'
+import type { Approver } from '../gates/index.ts'
+import { assertHooks, type RunnableHook } from '../hooks/agent-hook.ts'
 import type { AgentHook, AnyHookType, EventInit, ToolMock } from '../hooks/index.ts'
 import { isHookType } from '../hooks/index.ts'
 import { callBeside, ifRejected } from '../internal/async.ts'
@@ -28,22 +28,20 @@ import {
 } from './options.ts'
 import type { Plugin } from './plugins/plugin.ts'
 import { PluginSet } from './plugins/plugin-set.ts'
-import type { StandIn } from './plugins/stand-in.ts'
 import { askStandIns } from './plugins/stand-in.ts'
-import { assertCapable } from './run/capabilities.ts'
 import { foundPlace } from './run/current.ts'
-import { type Disabled, disabledIn } from './run/disabled.ts'
+import { disabledIn } from './run/disabled.ts'
 import { FittedPatterns } from './run/fitted-patterns.ts'
 import type { OperationHost } from './run/operation-core.ts'
 import {
   assertGatesOf,
   assertOperationId,
   assertOperationInit,
-  type LiveParent,
   newOperationId,
   type OperationInit,
 } from './run/operation-init.ts'
 import type { ParkedOperation } from './run/parked.ts'
+import { callerOf, RunGuards } from './run/run-guards.ts'
 import { claimOf, StateClaim } from './run/state-claim.ts'
 
 /**
@@ -68,6 +66,7 @@ export class HookDispatcher {
   readonly #sweeper: IdleSweeper
   readonly #drains = new DrainWaiters()
   readonly #plugins = new PluginSet(() => this.#order++)
+  readonly #guards: RunGuards
   readonly #recordHost: RecordHost
   readonly #operationHost: OperationHost
   #order = 0
@@ -77,16 +76,18 @@ export class HookDispatcher {
   constructor(options: HookDispatcherOptions = {}) {
     assertPlatform()
     this.#options = readOptions(options)
-    guardsOf.set(this, (init) => this.#guards(init))
+    guardsOf.set(this, (init) => this.#guards.decide(init))
     this.#reporter = new Reporter(this.#options.onHookError)
     this.#sweeper = new IdleSweeper(this.#options.idleTimeoutMs, this.#records, (record) =>
       this.#abandon(record),
     )
+    const mockers = new WeakSet<RunnableHook>()
+    this.#guards = new RunGuards(this.#plugins, mockers)
     this.#recordHost = {
       reporter: this.#reporter,
       mockTimeoutMs: this.#options.mockTimeoutMs,
       plugins: this.#plugins,
-      mockers: new WeakSet(),
+      mockers,
       nextOrder: () => this.#order++,
       busy: (record) => this.#busy.add(record),
       settled: (record) => this.#settled(record),
@@ -274,7 +275,7 @@ export class HookDispatcher {
     const { hooks = [] } = init
     assertHooks(hooks, `operation "${operationId}"`, existing?.hookIds())
     const disabled = disabledIn(init.disable ?? [], callerOf(init.parent)?.disabled, this.#plugins)
-    this.#assertCapable(init, disabled)
+    this.#guards.assertCapable(init, disabled)
     const claim = claimOf(init, this.#plugins.approver)
     const record = existing ?? this.#createRecord(operationId)
     record.add(hooks)
@@ -297,28 +298,6 @@ export class HookDispatcher {
       StateClaim.cover(resume)
       endInside(coreOf(operation), resume, (parent) => this.#start({ ...parent, resume }).interrupt())
     }
-  }
-
-  #guards({ gates = [], hooks = [], parent }: OperationInit): boolean {
-    const { gates: plugged, standIns } = this.#plugins
-    const { mockers } = this.#recordHost
-    const all = [...gatesOf(parent), ...gates, ...plugged, ...standInsOf(parent), ...standIns]
-    const mocks = (hook: AgentHook) => hook.mocks ?? mockers.has(hook as never)
-    return all.length > 0 || this.#withGlobal(hooks).some(mocks)
-  }
-
-  #withGlobal(hooks: readonly AgentHook[]): readonly AgentHook[] {
-    return [...hooks, ...this.#plugins.hooks.map(({ hook }) => hook)]
-  }
-
-  #assertCapable({ adapter, gates = [], hooks = [], parent }: OperationInit, disabled: Disabled): void {
-    if (adapter === undefined) return
-    const { gates: plugged, standIns } = this.#plugins
-    const inUse = plugged.filter((gate) => !disabled.gate(gate))
-    const mocks =
-      standIns.length + standInsOf(parent).length > 0 ||
-      this.#withGlobal(hooks).some((hook) => hook.mocks === true && !disabled.hook(hook))
-    assertCapable(adapter, [...gatesOf(parent), ...gates, ...inUse], mocks)
   }
 
   /**
@@ -425,20 +404,6 @@ export class HookDispatcher {
     this.#busy.delete(record)
     this.#drains.check()
   }
-}
-
-/** What a run inherits in the same process. */
-function callerOf(parent: OperationInit['parent']): LiveParent['live'] | undefined {
-  const caller = parent && 'asParent' in parent ? parent.asParent() : parent
-  return (caller as Partial<LiveParent> | undefined)?.live
-}
-
-function gatesOf(parent: OperationInit['parent']): readonly Gate[] {
-  return callerOf(parent)?.gates() ?? []
-}
-
-function standInsOf(parent: OperationInit['parent']): readonly StandIn[] {
-  return callerOf(parent)?.standIns() ?? []
 }
 
 /** A refusal, for a runtime that knows mocks only. */

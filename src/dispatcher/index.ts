@@ -19,7 +19,7 @@ export {
   HumanIntervention,
   type HumanInterventionInit,
 } from './humans/human-intervention.ts'
-export { type CompleteInit, type CompleteResult, Operation } from './operation.ts'
+export { Operation } from './operation.ts'
 export type { DispatcherStats, HookDispatcherOptions, PriceOf } from './options.ts'
 export type {
   Activity,
@@ -40,6 +40,7 @@ export type {
 } from './plugins/instrument.ts'
 export type { Plugin } from './plugins/plugin.ts'
 export type { StandIn, StandInAnswer, StandInCall } from './plugins/stand-in.ts'
+export type { CompleteInit, CompleteResult } from './run/completion.ts'
 export type { OperationInit, ParentOperation } from './run/operation-init.ts'
 export type { ToolOutOfReach } from './run/out-of-reach.ts'
 export type { ParkedOperation, SavedStep, WaitingCall } from './run/parked.ts'

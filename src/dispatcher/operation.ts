@@ -1,11 +1,8 @@
-import { type ChainResult, isRefusal } from '../gates/chain.ts'
 import { COMPLETION_REASONS, type CompletionReason, type EventInit, type RunTotals } from '../hooks/index.ts'
-import { describeValue, errorMessage, errorType, HookspanError } from '../internal/errors.ts'
-import { a, assertFields, type Fields, required } from '../internal/expect.ts'
+import { errorMessage, errorType, HookspanError } from '../internal/errors.ts'
+import { a, assertFields, required } from '../internal/expect.ts'
 import { joinSignals } from '../internal/join-signals.ts'
-import { toContent } from '../internal/json.ts'
-import { defined, readFields } from '../internal/objects.ts'
-import { isError } from '../internal/realms.ts'
+import { defined } from '../internal/objects.ts'
 import { admission, admit } from './calls/admission.ts'
 import { CallMaker } from './calls/call-maker.ts'
 import { decide } from './calls/decide.ts'
@@ -15,6 +12,14 @@ import type { OperationRecord } from './events/operation-record.ts'
 import type { ResumedSpan } from './plugins/instrument.ts'
 import { TracedActivity } from './plugins/traced-activity.ts'
 import { checkedClock } from './run/checked-clock.ts'
+import {
+  COMPLETE,
+  type CompleteInit,
+  type CompleteResult,
+  completed,
+  isDenial,
+  unknownReason,
+} from './run/completion.ts'
 import { currentPlace, runAt } from './run/current.ts'
 import type { Disabled } from './run/disabled.ts'
 import { infoOf } from './run/info.ts'
@@ -31,45 +36,6 @@ import type { ParkedOperation } from './run/parked.ts'
 import { RunTree } from './run/run-tree.ts'
 import { StateClaim } from './run/state-claim.ts'
 import { reportUnmatched, toolsSeenIn } from './run/unmatched.ts'
-
-export interface CompleteInit {
-  /** @default 'done' */
-  reason?: CompletionReason
-  /** The run's last word. */
-  content?: string
-}
-
-const COMPLETE: Fields<CompleteInit> = {
-  // Looked at with a mend of its own.
-  reason: a.value,
-  // As a model said it.
-  content: a.value,
-}
-
-export interface CompleteResult {
-  readonly reason: CompletionReason
-  readonly content?: string
-  /** Why a `beforeComplete` gate withheld the outcome. */
-  readonly refusal?: { readonly code: string; readonly reason: string }
-}
-
-/** What the gates made of the run's outcome. A refused one ends as `denied`, without its content. */
-function completed(asked: CompleteResult, decided: ChainResult | undefined): CompleteResult {
-  if (decided === undefined || decided.kind === 'wait') return asked
-  if (decided.kind === 'skip') return { ...asked, content: toContent(decided.result) }
-  if (isRefusal(decided)) {
-    const { code, reason } = decided
-    return { reason: 'denied', refusal: { code, reason } }
-  }
-  if (!decided.changed) return asked
-  const { reason, content } = decided.payload as Partial<CompleteResult>
-  return {
-    reason: COMPLETION_REASONS.includes(reason as CompletionReason)
-      ? (reason as CompletionReason)
-      : asked.reason,
-    ...(content !== undefined && { content: toContent(content) }),
-  }
-}
 
 /**
  * One run of one agent. Every start it makes is paired with an end, however the run ends.
@@ -433,16 +399,4 @@ function startOf(
 /** The run's own span goes on, where the saved state says which one it is. */
 function resumedSpan({ traceparent, parentTraceparent, startedAt, gates }: ParkedOperation): ResumedSpan {
   return defined({ traceparent, parentTraceparent, startedAt, gates }) as ResumedSpan
-}
-
-/** What a client wraps in an error of its own says the same: the innermost of a few. */
-function isDenial(error: unknown, deep = 4): boolean {
-  if (error instanceof HookspanError && error.code === 'RUN_DENIED') return true
-  return deep > 0 && isError(error) && isDenial(readFields(error, ['cause']).cause, deep - 1)
-}
-
-function unknownReason(reason: unknown): HookspanError {
-  const known = COMPLETION_REASONS.join(', ')
-  const message = `Unknown completion reason ${describeValue(reason)}. Known: ${known}. To wait for a human, use park().`
-  return new HookspanError('INVALID_OPTION', message)
 }
