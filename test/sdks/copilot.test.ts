@@ -202,6 +202,28 @@ describe("Copilot's own tools", () => {
     expect(toolMessages(requests).join()).toContain('says the user')
     expect(told).toEqual(['beforeToolCall bash', 'afterToolCall bash', 'onComplete done'])
   })
+
+  it("run past no gate where the user's own hooks throw", async () => {
+    const fail = () => Promise.reject(new Error('unwell'))
+    const hooks = { onPreToolUse: fail, onPostToolUse: fail }
+    const no = (point: 'beforeToolCall' | 'afterToolCall') =>
+      ({ id: point, point, match: 'bash', decide: () => deny('not here') }) as Gate
+    writeFileSync(file(), 'before')
+    const before = guarded(no('beforeToolCall'))
+    await prompt(before.dispatcher, [make(), done], { builtIn: ['bash'], hooks })
+    expect(readFileSync(file(), 'utf8')).toBe('before')
+    expect(before.told).toEqual(['beforeToolCall bash', 'afterToolCall bash', 'onComplete done'])
+    unobserveCopilot(copilot.client)
+
+    const after = guarded(no('afterToolCall'))
+    const { requests } = await prompt(after.dispatcher, [make('echo SECRET'), done], {
+      builtIn: ['bash'],
+      hooks,
+    })
+    expect(toolMessages(requests).join()).toContain('not here')
+    expect(toolMessages(requests).join()).not.toContain('SECRET')
+    expect(after.told).toEqual(['beforeToolCall bash', 'afterToolCall bash', 'onComplete done'])
+  })
 })
 
 describe('an agent that Copilot calls', () => {

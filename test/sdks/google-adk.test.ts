@@ -56,6 +56,28 @@ it('agents that are tools are decided on, too, though their runner has no plugin
   expect(bodies).toEqual([])
 })
 
+it.each(['onStart', 'beforeCallAgent'] as const)(
+  'what a gate at %s makes of what an agent that is a tool is asked is what its model is asked',
+  async (point) => {
+    const dispatcher = new HookDispatcher()
+    const decide = ({ agentName }: { agentName?: string }) =>
+      agentName === 'expert' || point === 'beforeCallAgent' ? mutate('help, redacted') : undefined
+    dispatcher.use({ name: 'redacts', gates: [{ id: 'redacts', point, decide }] })
+    const expert = agentOn([{ content: 'helped' }], [], 'expert')
+    const ask = { toolCalls: [call('expert', { request: 'my secret' })] }
+    const agent = agentOn([ask, { content: 'done' }], [new AgentTool({ agent: expert })])
+    const heard: unknown[] = []
+    const { model } = expert
+    const own = model.generateContentAsync
+    model.generateContentAsync = (request: Untyped, ...more: unknown[]) => {
+      heard.push(request.contents.flatMap(({ parts }: Untyped) => parts.map(({ text }: Untyped) => text)))
+      return own.call(model, request, ...more)
+    }
+    await run(agent, [hookspanPlugin({ dispatcher })])
+    expect(heard).toEqual([['help, redacted']])
+  },
+)
+
 it('agents that are tools, or are handed over to, run under strict mocks, as what they call is mocked', async () => {
   const dispatcher = new HookDispatcher()
   using mocks = mockTools(dispatcher, [mock('look').times(2).returns('mocked')])

@@ -5,7 +5,7 @@ import { asName, asObject, type Loose } from '../../wire/reading.ts'
 import type { SafeToolCall } from '../safe/tool-call.ts'
 import type { ObservedRun } from '../sdk-run/observed-run.ts'
 import type { AnnouncedCalls } from './announced.ts'
-import type { CopilotHooks } from './sdk.ts'
+import type { CopilotHooks, Hook } from './sdk.ts'
 import type { SubAgent, SubAgents } from './sub-agents.ts'
 
 /** Why a call did not come to its tool: whoever was to permit it did not, or it failed before. */
@@ -154,7 +154,7 @@ export function withHooks(
   return {
     ...own,
     async onPreToolUse(input, invocation) {
-      const given = asObject(await own.onPreToolUse?.(input, invocation)) ?? {}
+      const given = (await saidBy(own.onPreToolUse, input, invocation)) ?? {}
       const name = asName(input.toolName) ?? ''
       if (!isOwnTool(name) && current() === 'nobody') return { ...given, ...NOBODY }
       const called = builtIns(name)
@@ -167,19 +167,28 @@ export function withHooks(
       }
     },
     async onPostToolUse(input, invocation) {
-      const given = asObject(await own.onPostToolUse?.(input, invocation)) ?? {}
+      const given = (await saidBy(own.onPostToolUse, input, invocation)) ?? {}
       const name = asName(input.toolName) ?? ''
       const result = asObject(given.modifiedResult) ?? asObject(input.toolResult) ?? {}
       const ours = await builtIns(name)?.after(name, input.toolArgs, result, agentOf(input, invocation))
       return { ...given, ...ours }
     },
     async onPostToolUseFailure(input, invocation) {
-      const given = await own.onPostToolUseFailure?.(input, invocation)
+      const given = await saidBy(own.onPostToolUseFailure, input, invocation)
       const name = asName(input.toolName) ?? ''
       const error = asName(input.error) ?? 'the tool failed'
       await builtIns(name)?.failed(name, input.toolArgs, error, agentOf(input, invocation))
       return given
     },
+  }
+}
+
+/** The SDK takes a hook that throws for one that says nothing: ours have their say all the same. */
+async function saidBy(own: Hook | undefined, input: Loose, invocation: unknown): Promise<Loose | undefined> {
+  try {
+    return asObject(await own?.(input, invocation))
+  } catch {
+    return undefined
   }
 }
 

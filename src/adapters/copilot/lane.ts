@@ -10,6 +10,9 @@ export interface Turns {
   calls(): Promise<SafeCalls>
 }
 
+/** What ends a reply before it is whole. */
+const CUT = ['length', 'content_filter']
+
 /** What of an agent Copilot tells by events: its turns, and what its model was asked and answered. */
 export class Lane {
   readonly #told: Turns
@@ -22,6 +25,8 @@ export class Lane {
   #llm: SafeModelCall<Loose> | undefined
   /** Told before the message of the call, and perhaps others beside it. */
   #usages: Loose[] = []
+  /** What the model said last, which Copilot may not take for a message. */
+  #said: Loose = {}
   /** The last thing that was said. */
   content: string | undefined
 
@@ -53,11 +58,15 @@ export class Lane {
   }
 
   async told({ type, data = {} }: CopilotEvent): Promise<void> {
+    if (type === 'assistant.turn_start' || type === 'assistant.turn_end') await this.#cut()
     // What is still told after an abort is no turn any more.
     if (type === 'assistant.turn_start' && !this.#told.signal?.aborted)
       await this.#told.beginStep(this.#turns++)
     if (type === 'model.call_start') await this.#asking(data)
     if (type === 'assistant.usage') this.#usages.push(data)
+    if (type === 'model.message' && asObject(data.message)?.role === 'assistant') {
+      this.#said = asObject(data.message) ?? {}
+    }
     if (type === 'assistant.message') await this.#answered(data)
     if (type === 'tool.execution_complete') this.#ran(data)
   }
@@ -73,6 +82,14 @@ export class Lane {
       request: { messages: [...this.#conversation], ...(this.#tools.length > 0 && { tools: this.#tools }) },
     })
     await this.#llm.decided
+  }
+
+  /** A reply at the limit of its tokens is no message of Copilot's: it has its model go on with it in a turn of its own. */
+  async #cut(): Promise<void> {
+    const { apiCallId } = usageOf({}, this.#usages)
+    if (this.#llm === undefined || apiCallId === undefined) return
+    const { content } = this.#said.apiCallId === apiCallId ? this.#said : {}
+    await this.#answered({ apiCallId, content })
   }
 
   async #answered(data: Loose): Promise<void> {
@@ -96,12 +113,14 @@ export class Lane {
       cacheReadTokens: cached,
       cacheWriteTokens: written,
       reasoningTokens,
+      finishReason,
     } = usage
+    const ended = 'tool_calls' in message ? 'tool_calls' : 'stop'
     return {
       id: asName(data.apiCallId) ?? asName(data.messageId),
       object: 'chat.completion',
       model: asName(data.model) ?? this.#model,
-      choices: [{ index: 0, message, finish_reason: 'tool_calls' in message ? 'tool_calls' : 'stop' }],
+      choices: [{ index: 0, message, finish_reason: CUT.find((one) => one === finishReason) ?? ended }],
       ...(typeof prompt === 'number' && {
         usage: {
           prompt_tokens: prompt,

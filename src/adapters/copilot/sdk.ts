@@ -70,7 +70,7 @@ export interface ToolInvocation {
   readonly signal?: AbortSignal
 }
 
-type Hook = (input: Loose, invocation: unknown) => unknown
+export type Hook = (input: Loose, invocation: unknown) => unknown
 
 export interface CopilotHooks {
   readonly onPreToolUse?: Hook

@@ -10,7 +10,7 @@ export interface AdkContent {
 export interface AdkEvent {
   readonly author?: string
   readonly invocationId?: string
-  readonly content?: AdkContent
+  content?: AdkContent
   readonly partial?: boolean
 }
 
@@ -60,7 +60,7 @@ export interface AdkSessionService {
 export interface AdkInvocation {
   readonly invocationId: string
   agent?: AdkAgent
-  readonly userContent?: AdkContent
+  userContent?: AdkContent
   readonly session?: { readonly events?: readonly AdkEvent[] }
   readonly sessionService?: AdkSessionService
   readonly abortSignal?: AbortSignal
@@ -126,4 +126,20 @@ export function textOf(content: AdkContent | undefined): string {
   return (content?.parts ?? [])
     .map(({ text, thought }) => (typeof text === 'string' && thought !== true ? text : ''))
     .join('')
+}
+
+/** What gates made of an input, as the SDK takes it. */
+export function contentOf(input: unknown): AdkContent | undefined {
+  if (typeof input === 'string') return { role: 'user', parts: [{ text: input }] }
+  const [content] = Array.isArray(input) ? (input as AdkContent[]) : []
+  return content
+}
+
+/** The message of a run is in its session by now. */
+export function askInstead(context: AdkInvocation, input: unknown): void {
+  const { session, invocationId } = context
+  const said = session?.events?.findLast((one) => one.author === 'user' && one.invocationId === invocationId)
+  const content = contentOf(input) ?? context.userContent
+  context.userContent = content
+  if (said !== undefined) said.content = content
 }

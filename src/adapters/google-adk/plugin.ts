@@ -18,6 +18,8 @@ import {
   type AdkRequest,
   type AdkTool,
   type AdkToolCall,
+  askInstead,
+  contentOf,
   textOf,
 } from './adk.ts'
 import type { AgentRun } from './agent-run.ts'
@@ -116,10 +118,7 @@ class AdkPlugin {
     const agent = this.#start(invocationContext, this.#options.agentName)
     watchSessions(invocationContext.sessionService, invocationContext.invocationId, agent)
     const input = await this.#runs.admit(agent, invocationContext)
-    if (input === agent.run.input) return undefined
-    if (typeof input === 'string') return { role: 'user', parts: [{ text: input }] }
-    const [content] = Array.isArray(input) ? input : []
-    return (content as AdkContent | undefined) ?? userMessage
+    return input === agent.run.input ? undefined : (contentOf(input) ?? userMessage)
   }
 
   /** From here on all that the runner's agent does is part of the run, up to its end. */
@@ -324,7 +323,8 @@ class AdkPlugin {
       if (context.pluginManager?.getPlugin(this.name) === undefined)
         context.pluginManager?.registerPlugin(this)
       const run = this.#start(context, agent.name)
-      await this.#runs.admit(run, context)
+      const input = await this.#runs.admit(run, context)
+      if (input !== run.run.input) askInstead(context, input)
       return run
     }
     // The runner goes on with the agent that spoke last, which may be one below.
