@@ -6,6 +6,7 @@ import { a, expected, type Fields } from '../internal/expect.ts'
 import { marksOf } from '../internal/marks-of.ts'
 import { defined, isRecord } from '../internal/objects.ts'
 import { assertAdapterOptions } from './adapter-options.ts'
+import { callIfFit } from './changed-arguments.ts'
 
 export interface WrapToolsOptions {
   dispatcher: HookDispatcher
@@ -179,7 +180,7 @@ function callOf(
   })
   return async ([args, ...rest], body) => {
     const init: ToolCallInit = { apiName, args, ...about, ...idOf(rest[0]) }
-    const run = (changed: unknown) => body([changed, ...rest])
+    const run = (now: unknown) => callIfFit(schema, args, now, () => body([now, ...rest]))
     const calls = callsHere(dispatcher)
     if (calls !== undefined) return resultOf(apiName, await calls.toolCall(init, run), onRefused)
     const alone = async (given: unknown, parent?: ParentOperation, signal?: AbortSignal) => {
@@ -188,7 +189,11 @@ function callOf(
         input: given,
         adapter: ADAPTER,
       })
-      const outcome = await op.run(() => op.toolCall({ ...init, args: given }, run))
+      const outcome = await op.run(async () => {
+        // The call of a run that is refused says so.
+        const admitted = await op.admit().catch(() => given)
+        return op.toolCall({ ...init, args: admitted }, run)
+      })
       if (outcome.state === 'errored') await op.fail(outcome.error)
       else await op.complete()
       return resultOf(apiName, outcome, onRefused)

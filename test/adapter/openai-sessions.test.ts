@@ -1,4 +1,5 @@
 import { HookDispatcher, type HookEvent } from 'hookspan'
+import { mutate } from 'hookspan/gates'
 import { mock, mockTools } from 'hookspan/mock'
 import { observeOpenAI, unobserveOpenAI } from 'hookspan/openai'
 import { toolPolicy } from 'hookspan/policies'
@@ -136,4 +137,19 @@ it.each(['stream', 'create'])('lets gates and mocks decide on them: %s', async (
   expect(ran).toEqual(['find'])
   const denied = { success: true, output: expect.stringContaining('"denied":true') }
   expect(results).toMatchObject([{ success: true }, denied, { success: true, output: 'mocked' }, denied])
+})
+
+it('hands a function what an onStart gate made of the input of its run', async () => {
+  const { client, results } = hosted()
+  const dispatcher = new HookDispatcher()
+  observeOpenAI(client, { dispatcher })
+  dispatcher.use({
+    name: 'gates',
+    gates: [{ id: 'first', point: 'onStart', decide: () => mutate({ id: 8 }) }],
+  })
+
+  await drive(client, 'stream')
+
+  expect(results[0]).toMatchObject({ output: expect.stringContaining('{"id":8}') })
+  expect(results[3]).toMatchObject({ output: expect.stringContaining('price of 8') })
 })

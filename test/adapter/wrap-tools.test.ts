@@ -1,7 +1,7 @@
 import { promisify } from 'node:util'
 import { HookDispatcher, type HookEvent } from 'hookspan'
 import { wrapTools } from 'hookspan/adapter'
-import { mutate } from 'hookspan/gates'
+import { deny, mutate } from 'hookspan/gates'
 import { mock, mockTools, startScriptedServer } from 'hookspan/mock'
 import { requireHuman, toolPolicy } from 'hookspan/policies'
 import OpenAI from 'openai'
@@ -136,6 +136,59 @@ describe('wrapTools', () => {
       gates: [{ id: 'change', point: 'beforeToolCall', match: 'search', decide: () => mutate({ q: 'b' }) }],
     })
     expect(await tools.search({ q: 'c' })).toBe('found b')
+  })
+
+  const ofId = { type: 'object', properties: { id: { type: 'number' } }, required: ['id'] }
+  const later = {
+    '~standard': {
+      version: 1,
+      vendor: 'own',
+      validate: async (value: unknown) => z.object({ id: z.number() })['~standard'].validate(value),
+    },
+  }
+  it.each([
+    ['JSON Schema', { parameters: ofId }],
+    ['zod', { inputSchema: z.object({ id: z.number() }) }],
+    ['a schema that checks asynchronously', { schema: later }],
+  ])('holds arguments that were changed to the schema of the tool: %s', async (_, schema) => {
+    const run = vi.fn(({ id }: { id: number }) => `found ${id}`)
+    const dispatcher = new HookDispatcher()
+    const { find } = wrapTools({ find: { ...schema, run } }, { dispatcher })
+    const changes: object[] = [{ id: '7' }, { idd: 7 }, { id: 8 }]
+    const decide = () => mutate(changes.shift() as never)
+    dispatcher.use({ name: 'change', gates: [{ id: 'change', point: 'beforeToolCall', decide }] })
+
+    await expect(find.run({ id: 7 })).rejects.toThrow(/do not fit the schema of the tool: args\.id/)
+    await expect(find.run({ id: 7 })).rejects.toThrow(/do not fit/)
+    expect(await find.run({ id: 7 })).toBe('found 8')
+    expect(run).toHaveBeenCalledTimes(1)
+  })
+
+  it('leaves arguments to the tool that its schema does not take as they were, or that nobody can check', async () => {
+    const dispatcher = new HookDispatcher()
+    const execute = ({ at }: { at: number }) => at + 1
+    const made = { inputSchema: z.object({ at: z.string().transform(Number) }), execute }
+    const strange = { parameters: { $ref: 'https://elsewhere.test/schema' }, execute }
+    const tools = wrapTools({ made, strange }, { dispatcher })
+    const gate = { id: 'change', point: 'beforeToolCall' as const, decide: () => mutate({ at: 2 }) }
+    dispatcher.use({ name: 'change', gates: [gate] })
+
+    expect(await tools.made.execute({ at: 1 })).toBe(3)
+    expect(await tools.strange.execute({ at: 1 })).toBe(3)
+  })
+
+  it('calls the tool of a run of its own with what an onStart gate made of the input', async () => {
+    const dispatcher = new HookDispatcher()
+    const events = seen(dispatcher)
+    const tools = wrapTools({ search }, { dispatcher })
+    const decisions = [mutate({ q: 'b' }), deny('not now')]
+    const gate = { id: 'first', point: 'onStart' as const, decide: () => decisions.shift() }
+    dispatcher.use({ name: 'first', gates: [gate] })
+
+    expect(await tools.search({ q: 'a' })).toBe('found b')
+    await expect(tools.search({ q: 'a' })).rejects.toThrow(/policy_denied.*not now/)
+    await dispatcher.drain()
+    expect(events).toMatchObject([{ args: { q: 'b' }, success: true }, { success: false }])
   })
 
   it('tells a refusal as the result, where it is asked to', async () => {

@@ -67,7 +67,7 @@ function toolOf(
     const adapter = { name: 'openai, sessions', capabilities: HOSTED }
     const told = { dispatcher, operation, adapter, instruction: '', input, ...defined({ agentName }) }
     const loop = await SdkLoop.begin(told)
-    const outcome = await loop.tool({ apiName: name, args: input }, (args) => handler(args, ...more))
+    const outcome = await loop.tool({ apiName: name, args: loop.input }, (args) => handler(args, ...more))
     if (outcome.state === 'errored') {
       await loop.fail(outcome.error)
       throw outcome.error
