@@ -1,5 +1,7 @@
-import { AIMessage, HumanMessage } from '@langchain/core/messages'
+import { AIMessage, HumanMessage, ToolMessage } from '@langchain/core/messages'
 import { fakeModel } from '@langchain/core/testing'
+import { Command, MessagesAnnotation, StateGraph } from '@langchain/langgraph'
+import { ToolNode } from '@langchain/langgraph/prebuilt'
 import { type Gate, mutate } from 'hookspan/gates'
 import { hookspanCallbacks, hookspanMiddleware } from 'hookspan/langchain'
 import { createAgent, createMiddleware, tool, toolCallLimitMiddleware } from 'langchain'
@@ -95,12 +97,14 @@ describe('a call whose arguments LangChain could not read', () => {
     expect(findAll(events, 'onToolCallError')).toMatchObject([{ toolCallId: 'cut' }])
   })
 
-  it('is in what a bare graph says of the model, too', async () => {
+  it('is in what a bare graph says of the model, too, and a call that failed', async () => {
     const { dispatcher, events } = dispatcherWith()
     const model = fakeModel().respond(cutShort())
     await model.invoke('hi', { callbacks: [hookspanCallbacks({ dispatcher })] })
     await dispatcher.drain()
     expect(findAll(events, 'afterLlmCall')[0]?.response.toolCalls).toMatchObject([{ args: CUT.args }])
+    expect(findAll(events, 'onToolCallError')).toMatchObject([failed])
+    expect(findAll(events, 'onComplete')).toHaveLength(1)
   })
 })
 
@@ -114,5 +118,84 @@ it('a call that a limit of LangChain refuses is told as denied, once, with what 
   expect(calls[1]).toMatchObject({
     code: 'policy_denied',
     reason: 'Tool call limit exceeded. Do not make additional tool calls.',
+  })
+})
+
+describe('in a bare graph', () => {
+  /** A tool for each way to answer. */
+  const schema = z.object({ q: z.string() })
+  const answers = (make: (id: string) => unknown, name: string) =>
+    tool((_, { toolCall }) => make(toolCall.id) as string, { name, description: name, schema })
+  const said = (content: string, tool_call_id: string, more = {}) =>
+    new ToolMessage({ content, tool_call_id, ...more })
+  const tools = [
+    answers((id) => said('sold out', id, { status: 'error' }), 'fails'),
+    answers((id) => new Command({ update: { messages: [said('other', '0'), said('moved', id)] } }), 'moves'),
+    answers(() => {
+      throw new Error('broken')
+    }, 'throws'),
+  ]
+
+  async function ran(...calls: readonly { name: string; args: object }[]) {
+    const { dispatcher, events } = dispatcherWith()
+    const tool_calls = calls.map((call) => ({ ...call, id: call.name, type: 'tool_call' as const }))
+    const graph = new StateGraph(MessagesAnnotation)
+      .addNode('asks', () =>
+        fakeModel()
+          .respond(new AIMessage({ content: '', tool_calls }))
+          .invoke('hi')
+          .then((reply) => ({ messages: [reply] })),
+      )
+      .addNode('tools', new ToolNode(tools))
+      .addNode('ends', () =>
+        fakeModel()
+          .respond(new AIMessage('done'))
+          .invoke('hi')
+          .then((reply) => ({ messages: [reply] })),
+      )
+      .addEdge('__start__', 'asks')
+      .addEdge('asks', 'tools')
+      .addEdge('tools', 'ends')
+      .compile()
+    await graph.invoke(hi, { callbacks: [hookspanCallbacks({ dispatcher })] })
+    await dispatcher.drain()
+    return events
+  }
+
+  const q = { q: 'a' }
+
+  it.each([[[]], [[{ name: 'moves', args: q }]]])(
+    'a call of a tool that there is not, or with arguments that it does not take, is one that failed: beside %j',
+    async (beside) => {
+      const wrong = [
+        { name: 'nosuch', args: q },
+        { name: 'fails', args: { q: 7 } },
+      ]
+      const events = await ran(...wrong, ...beside)
+      expect(findAll(events, 'onToolCallError')).toMatchObject([
+        {
+          apiName: 'nosuch',
+          toolCallId: 'nosuch',
+          args: q,
+          errorMessage: expect.stringContaining('not found'),
+        },
+        { apiName: 'fails', args: { q: 7 }, errorMessage: expect.stringContaining('expected schema') },
+      ])
+      const at = (type: string) => events.findLastIndex(({ hookType }) => hookType === type)
+      expect(at('onToolCallError')).toBeLessThan(at('beforeLlmCall'))
+    },
+  )
+
+  it('a call that a tool fails is told once, and what a command says to the model is its result', async () => {
+    const events = await ran(
+      { name: 'fails', args: q },
+      { name: 'moves', args: q },
+      { name: 'throws', args: q },
+    )
+    expect(findAll(events, 'onToolCallError')).toMatchObject([{ apiName: 'throws', errorMessage: 'broken' }])
+    expect(findAll(events, 'afterToolCall')).toMatchObject([
+      { apiName: 'fails', content: 'sold out', success: false },
+      { apiName: 'moves', content: 'moved', success: true },
+    ])
   })
 })

@@ -44,7 +44,7 @@ export function placeInGraph(dispatcher: object, around: CurrentPlace | undefine
   }
   for (let id: string | undefined = runId; id !== undefined; id = root.ids.get(id)) {
     const tool = tools.get(id)
-    if (tool !== undefined) return tool.enter(() => currentPlace())
+    if (tool !== undefined) return tool.call.enter(() => currentPlace())
   }
   return op.run(() => currentPlace())
 }

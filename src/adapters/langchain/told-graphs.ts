@@ -9,6 +9,7 @@ import type { SafeToolCall } from '../safe/tool-call.ts'
 import { isStepLimit } from '../sdk-run/loop-limits.ts'
 import { warnOfFailure } from '../warn-once.ts'
 import type { LcRuntime } from './lang-chain.ts'
+import { AskedCalls } from './unmade-calls.ts'
 
 /** The name of our middleware, which its nodes have. */
 export const OURS = 'hookspan'
@@ -37,6 +38,8 @@ export interface Root {
   readonly around: CurrentPlace | undefined
   /** The names of the nodes that have begun in it. */
   readonly nodes: Set<unknown>
+  /** Of its models. */
+  readonly asked: AskedCalls
   /** Our middleware tells all of it but its end. */
   agent?: ToldAgent
 }
@@ -64,11 +67,17 @@ interface AskedModel {
   mark?: ModelCallMark | undefined
 }
 
+/** A call of a tool that callbacks tell, with the model's id of it. */
+interface ToldTool {
+  readonly call: SafeToolCall
+  readonly id: string | undefined
+}
+
 /** The runs that are going on, by LangChain's ids of them. */
 export class Going {
   readonly roots = new Map<string, Root>()
   readonly models = new Map<string, AskedModel>()
-  readonly tools = new Map<string, SafeToolCall>()
+  readonly tools = new Map<string, ToldTool>()
   /** What continues the runs of graphs that somebody is asked in, by their threads. */
   readonly #parked = new Map<string, ParkedOperation>()
   /** Nodes at work, by what LangGraph and a node call them: the graphs they are of. */
@@ -182,6 +191,7 @@ function newRoot(start: () => SafeOperation, ...ids: (string | undefined)[]): Ro
     ids: new Map(ids.map((id) => [id as string, undefined])),
     around: currentPlace(),
     nodes: new Set(),
+    asked: new AskedCalls(),
   }
 }
 

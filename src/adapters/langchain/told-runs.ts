@@ -10,10 +10,11 @@ import { configuredServer } from '../configured-server.ts'
 import { startOperation } from '../safe/operation.ts'
 import { whenGone } from '../when-gone.ts'
 import { LANGGRAPH_CAPABILITIES } from './capabilities.ts'
-import { isInterrupt, isToolMessage, type LcMessage } from './lang-chain.ts'
+import { isInterrupt, type LcMessage } from './lang-chain.ts'
 import { generationIn, plainMessages, readGeneration, readReply } from './messages.ts'
 import { providerNamed } from './providers.ts'
 import { type Going, goingOf, interrupt, isTop, OURS, operationOf, type Root } from './told-graphs.ts'
+import { messageIn, saidBy } from './tool-call.ts'
 
 const ADAPTER: AdapterInfo = { name: 'langgraph', capabilities: LANGGRAPH_CAPABILITIES }
 
@@ -79,7 +80,9 @@ export class ToldRuns {
     if (root !== undefined) root.waits = true
   }
 
-  readonly chainEnd = (output: unknown, runId: string): Promise<void> => {
+  readonly chainEnd = async (output: unknown, runId: string): Promise<void> => {
+    const { op, asked, agent } = this.#going.roots.get(runId) ?? {}
+    if (op !== undefined && agent === undefined) await asked?.tell(op, output)
     const messages = asObject(output)?.messages
     const last: unknown = Array.isArray(messages) ? messages.at(-1) : undefined
     const content = isRecord(last) ? readReply(last).response.content : undefined
@@ -150,7 +153,11 @@ export class ToldRuns {
     const { models } = this.#going
     const { call, pieces = 0 } = models.get(runId) ?? {}
     models.delete(runId)
-    await call?.settle({ ...generationIn(output), pieces })
+    const { op, asked } = this.#going.roots.get(runId) ?? {}
+    const generation = generationIn(output)
+    await call?.settle({ ...generation, pieces })
+    const { message } = generation ?? {}
+    if (call !== undefined && op !== undefined && message !== undefined) await asked?.asked(op, message)
     await this.#going.end(runId, {})
   }
 
@@ -175,21 +182,24 @@ export class ToldRuns {
     if (this.#going.tools.has(runId)) return
     const root = this.#below(runId, parentRunId, apiName, input)
     if (root.agent !== undefined) return
-    const init = { apiName, args: jsonIn(input, input), ...defined({ toolCallId: asName(toolCallId) }) }
-    this.#going.tools.set(runId, operationOf(root).openToolCall(init))
+    const id = asName(toolCallId)
+    root.asked.made(id, apiName)
+    const init = { apiName, args: jsonIn(input, input), ...defined({ toolCallId: id }) }
+    this.#going.tools.set(runId, { call: operationOf(root).openToolCall(init), id })
   }
 
   readonly toolEnd = async (output: unknown, runId: string): Promise<void> => {
     const { tools } = this.#going
-    const call = tools.get(runId)
+    const { call, id } = tools.get(runId) ?? {}
     tools.delete(runId)
-    await call?.settle(isToolMessage(output) ? output.content : output)
+    const said = messageIn(output, { toolCall: { id } })
+    await call?.settle(said === undefined ? output : saidBy(said))
     await this.#going.end(runId, {})
   }
 
   readonly toolError = async (error: unknown, runId: string): Promise<void> => {
     const { roots, tools } = this.#going
-    const call = tools.get(runId)
+    const { call } = tools.get(runId) ?? {}
     const root = roots.get(runId)
     tools.delete(runId)
     const waits = isInterrupt(error)

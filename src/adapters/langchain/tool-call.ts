@@ -13,6 +13,7 @@ import {
   type LcMessage,
   type LcMessages,
   type LcState,
+  type LcToolCall,
   type LcToolRequest,
   loadMessages,
 } from './lang-chain.ts'
@@ -142,7 +143,7 @@ function messagesOf({ update }: CommandLike): readonly LcMessage[] {
 /** What the model is to be told: what a tool gave as a message, or in a command that changes the state, too. */
 export function messageIn(
   made: unknown,
-  { toolCall: { id } }: Pick<LcToolRequest, 'toolCall'>,
+  { toolCall: { id } }: { readonly toolCall: Pick<LcToolCall, 'id'> },
 ): LcMessage | undefined {
   if (isToolMessage(made)) return made
   if (!isCommand(made)) return undefined
@@ -158,7 +159,7 @@ function commandWith(command: CommandLike, said: LcMessage, instead: LcMessage):
 }
 
 /** A tool may answer with a message that tells of its failure. */
-function saidBy({ content, status }: LcMessage): unknown {
+export function saidBy({ content, status }: LcMessage): unknown {
   return status === 'error'
     ? new ToolResult({ content: toContent(content), success: false, data: content })
     : content
