@@ -8,6 +8,7 @@ import { findFlaws, launch, SHOTS, watch } from './support.ts'
 let browser: Browser
 let viewer: Viewer
 const WHOLE = `${'The provider said a lot. '.repeat(20)}Too many requests.`
+const STACK = `Error: Too many requests\n    at ask (/srv/agent/ask.js:7:1)`
 const SPANS: TestSpan[] = [
   {
     spanId: id(1),
@@ -48,6 +49,10 @@ const SPANS: TestSpan[] = [
     end: 90,
     error: WHOLE,
     attributes: { 'gen_ai.operation.name': 'chat', 'gen_ai.request.model': 'm' },
+    events: [
+      { name: 'exception', attributes: { 'exception.type': 'Error', 'exception.stacktrace': STACK } },
+      ...Array.from({ length: 30 }, (_, at) => ({ name: 'retry', attributes: { at } })),
+    ],
   },
 ]
 beforeAll(async () => {
@@ -74,6 +79,14 @@ for (const [width, colorScheme] of [
     expect(await findFlaws(page)).toEqual([])
     await why.getByRole('button', { name: 'Show' }).click()
     await expect.poll(() => page.locator('.panel .ids').textContent()).toContain(id(4))
+    // Where it was thrown, without looking through its events.
+    const failed = page.locator('.panel .section.bad')
+    await failed.getByText('Stack').click()
+    await expect
+      .poll(() => failed.locator('details').textContent())
+      .toContain('at ask (/srv/agent/ask.js:7:1)')
+    await page.screenshot({ path: `${SHOTS}why-stack-${width}.png` })
+    expect(await findFlaws(page)).toEqual([])
 
     await page.goto(`${viewer.url}/run/${TRACE}?span=${id(3)}`)
     await expect

@@ -481,6 +481,16 @@ it('as Markdown has the size that was asked for, and what matters most', async (
   expect(short).toContain(`hookspan show ${SAMPLE_TRACE} -c`)
 })
 
+it('as Markdown has where the failure was thrown', async () => {
+  const traceId = 'dead'.padEnd(32, '0')
+  const stack = 'Error: no such order\n    at find (/srv/agent/orders.js:7:1)'
+  const attributes = { 'gen_ai.operation.name': 'invoke_agent', 'hookspan.operation.reason': 'error' }
+  const events = [{ name: 'exception', attributes: { 'exception.stacktrace': stack } }]
+  await post(viewer, otlp([{ traceId, spanId: id(1), error: 'no such order', attributes, events }]))
+  const { stdout } = await hookspan('export', traceId, '-f', 'markdown')
+  expect(stdout).toContain(`Thrown at:\n\n\`\`\`\n${stack}\n\`\`\``)
+})
+
 it('says what is wrong with what it was asked', async () => {
   const refused = async (...args: string[]) => {
     const { code, stderr } = await callCli(['export', ...args, '--url', viewer.url], { cwd: project })

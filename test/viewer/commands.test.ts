@@ -184,7 +184,7 @@ describe('hookspan show', () => {
 
   it('never lets a span write to the terminal', async () => {
     const traceId = 'c0ffee'.padEnd(32, '0')
-    const hostile = '\u001b[2J\u001b]0;owned\u0007\u202Eevil\r\nfake line'
+    const hostile = '\u001b[2J\u001b]0;owned\u0007\u009b2J\u202Eevil\r\nfake line'
     await post(
       viewer,
       otlp([
@@ -208,6 +208,17 @@ describe('hookspan show', () => {
       // biome-ignore lint/suspicious/noControlCharactersInRegex: none of them may reach the terminal
       expect(stdout).not.toMatch(/[\u0000-\u0009\u000b-\u001f\u007f-\u009f\u202e]/)
     }
+    for (const args of [['runs'], ['show', 'c0ffee'], ['show', 'c0ffee', '-s', id(1)]]) {
+      const { stdout } = await run(...args, '--json', '--url', viewer.url)
+      expect(stdout).toContain('\\u009b')
+      // biome-ignore lint/suspicious/noControlCharactersInRegex: none of them may reach the terminal
+      expect(stdout).not.toMatch(/[\u0000-\u0009\u000b-\u001f\u007f-\u009f\u202e]/)
+      expect(JSON.stringify(JSON.parse(stdout))).toContain('\u202Eevil')
+    }
+    const { stdout } = await run('export', 'c0ffee', '-f', 'markdown', '--url', viewer.url)
+    expect(stdout).toContain('⟦RLO⟧evil')
+    // biome-ignore lint/suspicious/noControlCharactersInRegex: none of them may reach the terminal
+    expect(stdout).not.toMatch(/[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u202e]/)
   })
 
   it('says what to do when there is no such run, no viewer and no file', async () => {

@@ -123,7 +123,9 @@ export function ToolCard({ item, onSelect }: { item: ToolItem; onSelect: OnSelec
         </h3>
         {item.mocked && <Badge kind="mocked">mocked</Badge>}
         {item.outcome && item.outcome !== 'completed' && item.outcome !== 'mocked' && (
-          <Badge kind={OUTCOME_KINDS[item.outcome] ?? 'denied'}>{item.outcome}</Badge>
+          <Badge kind={OUTCOME_KINDS[item.outcome] ?? 'denied'}>
+            <Text>{item.outcome}</Text>
+          </Badge>
         )}
         {item.gates
           .filter((gate) => gate.decision !== 'proceed')

@@ -91,7 +91,8 @@ export class OfflineSource implements Source {
   acts = async (): Promise<never> => Promise.reject(new Error('This file holds one run.'))
   remove = async () => {}
   mark = async () => Promise.reject(new Error('A saved run keeps no marks.'))
-  markdown = async () => runMarkdown(this.#summary, this.#rows, await this.conversation())
+  markdown = async () =>
+    runMarkdown(this.#summary, this.#rows, await this.conversation(), { open: this.#open })
   importTraces = async () => Promise.reject(new Error('This file holds one run.'))
   approvals = async () => ({ requests: [] })
   approvalContext = async () => ({ path: [] })

@@ -17,7 +17,7 @@ export function RowName({ row, plain }: { row: SpanRow; plain?: boolean }) {
           ) : row.state === 'running' ? (
             'waiting'
           ) : (
-            row.outcome || 'asked'
+            <Text>{row.outcome || 'asked'}</Text>
           )}
         </Badge>
       )}

@@ -2,6 +2,7 @@
 import { NAMES, readText } from '../../src/viewer/model/attributes.ts'
 import { formatCompaction, formatDuration } from '../../src/viewer/model/format.ts'
 import type { SpanRecord, SpanRow } from '../../src/viewer/model/span.ts'
+import { stackOf } from '../../src/viewer/model/stack.ts'
 import { ModelContent, SaidContent, ToolContent } from './call-content.tsx'
 import { Icon } from './icons.tsx'
 import { Badge, Text } from './parts.tsx'
@@ -24,6 +25,7 @@ export function SpanDetails({
   onSelect: (spanId: string) => void
 }) {
   const category = row?.category
+  const stack = stackOf(span)
   return (
     <>
       {span.status.code === 2 && (
@@ -36,6 +38,12 @@ export function SpanDetails({
             }
             mono
           />
+          {stack && (
+            <details class="event">
+              <summary>Stack</summary>
+              <LongText text={stack} mono />
+            </details>
+          )}
         </Section>
       )}
       {row?.gates && row.gates.length > 0 && (

@@ -3,7 +3,7 @@ import { once } from 'node:events'
 import { AuditChain, type AuditReport } from '../../approval/audit-chain.ts'
 import { formatWhole } from '../../viewer/model/format.ts'
 import { UsageError } from '../failure.ts'
-import { shown } from '../render/shown.ts'
+import { shown, shownJson } from '../render/shown.ts'
 import { plural } from '../render/terminal.ts'
 import { type AuditFilterFlags, auditFilter } from './audit-filter.ts'
 import { type AuditFile, auditFiles, linesOf } from './audit-source.ts'
@@ -111,13 +111,13 @@ class Printed {
 
   async add(one: Audited): Promise<void> {
     if (!this.#asJson) await this.#write(`${auditText(one)}\n`)
-    else await this.#write(`${this.#count === 0 ? '{"requests":[\n' : ',\n'}${JSON.stringify(one)}`)
+    else await this.#write(`${this.#count === 0 ? '{"requests":[\n' : ',\n'}${shownJson(one)}`)
     this.#count++
   }
 
   async end(logs: readonly Report[]): Promise<void> {
     if (this.#asJson)
-      await this.#write(`${this.#count === 0 ? '{"requests":[' : ''}\n],"logs":${JSON.stringify(logs)}}\n`)
+      await this.#write(`${this.#count === 0 ? '{"requests":[' : ''}\n],"logs":${shownJson(logs)}}\n`)
     else if (this.#count === 0) await this.#write('Nothing of that is in the log.\n')
   }
 

@@ -5,7 +5,7 @@ import { rowTitle } from '../../viewer/model/row-title.ts'
 import type { RunSummary, SpanRow } from '../../viewer/model/span.ts'
 import type { RunSource } from '../../viewer/run-source.ts'
 import type { Paint } from '../../viewer/text/paint.ts'
-import { shown } from '../render/shown.ts'
+import { shown, shownJson } from '../render/shown.ts'
 import { terminalPaint } from '../render/terminal.ts'
 import { type SourceFlags, withRuns, withSourceFlags } from '../run-source.ts'
 import { Following, type News } from '../tail/following.ts'
@@ -25,7 +25,7 @@ export function registerTail(program: Command): void {
       process.once('SIGTERM', () => stop.abort())
       await follow(source, query.join(' '), stop.signal, ({ run, row }, idChars) => {
         if (flags.json)
-          process.stdout.write(`${JSON.stringify({ traceId: run.traceId, agent: run.agent, ...row })}\n`)
+          process.stdout.write(`${shownJson({ traceId: run.traceId, agent: run.agent, ...row })}\n`)
         else process.stdout.write(`${line(run, row, idChars, terminalPaint())}\n`)
       })
     })

@@ -4,3 +4,11 @@ import { visibleText } from '../../viewer/model/format.ts'
 export function shown(name: string): string {
   return visibleText(name).replaceAll('\n', '␊').replaceAll('\t', '␉')
 }
+
+/** JSON for a terminal: what would act there, and JSON lets stand, is escaped. Read again, it is the same. */
+export function shownJson(value: unknown, indent?: number): string {
+  return JSON.stringify(value, null, indent).replace(
+    /[\p{Cc}\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]/gu,
+    (char) => (char === '\n' ? char : `\\u${char.charCodeAt(0).toString(16).padStart(4, '0')}`),
+  )
+}

@@ -1,5 +1,6 @@
 import { styleText } from 'node:util'
 import { cells, createPaint, type Paint } from '../../viewer/text/paint.ts'
+import { shownJson } from './shown.ts'
 
 /** Where a command writes. */
 export interface Terminal extends Paint {
@@ -50,5 +51,5 @@ export function terminalWidth(): number {
 }
 
 export function printJson(value: unknown): void {
-  process.stdout.write(`${JSON.stringify(value, null, 2)}\n`)
+  process.stdout.write(`${shownJson(value, 2)}\n`)
 }

@@ -1,5 +1,6 @@
 /** The runs that a query finds, or those that were picked, as one file. */
 import { HookspanError } from '../../internal/errors.ts'
+import { defined } from '../../internal/objects.ts'
 import type { OtlpTraces } from '../../internal/otlp/types.ts'
 import { conversing } from '../model/conversation.ts'
 import { dataSetLine, type RunContent } from '../model/data-set.ts'
@@ -157,5 +158,5 @@ export function* writingMarkdown(store: Store, id: string, maxChars?: number): I
   const run = yield* store.reading(id)
   if (!run) return undefined
   const conversation = yield* conversing(run.rows, run.open)
-  return runMarkdown(run.summary, run.rows, conversation, maxChars === undefined ? {} : { maxChars })
+  return runMarkdown(run.summary, run.rows, conversation, { open: run.open, ...defined({ maxChars }) })
 }

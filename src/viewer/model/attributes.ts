@@ -190,6 +190,7 @@ export const NAMES = {
   gateDurationMs: shown('hookspan.gate.duration_ms'),
   errorType: shown('error.type', 'exception.type'),
   exceptionMessage: named('exception.message'),
+  exceptionStack: named('exception.stacktrace'),
   serviceName: named('service.name'),
   processId: named('process.pid'),
   hostName: named('host.name'),

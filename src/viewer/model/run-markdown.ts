@@ -1,9 +1,10 @@
 /** A run for a language model: Markdown of a size that one can paste. */
 import type { Conversation } from './conversation-items.ts'
 import { conversationBlocks, fenced, plain } from './conversation-markdown.ts'
-import { counted, formatCost, formatCount, formatDuration, statusWord } from './format.ts'
+import { counted, formatCost, formatCount, formatDuration, statusWord, visibleText } from './format.ts'
 import { outline } from './outline.ts'
-import type { RunSummary, SpanRow } from './span.ts'
+import type { RunSummary, SpanRecord, SpanRow } from './span.ts'
+import { stackOf } from './stack.ts'
 import { buildTree } from './tree.ts'
 import { costNote } from './tree-parts.ts'
 import { whyOf } from './why.ts'
@@ -11,8 +12,11 @@ import { whyOf } from './why.ts'
 export interface RunMarkdownOptions {
   /** @default 40_000, some 10,000 tokens */
   maxChars?: number
+  /** Opens a span: of the one that failed the stack is told. */
+  open?: (spanId: string) => SpanRecord | undefined
 }
 
+const STACK_CHARS = 2_000
 const DEFAULT_CHARS = 40_000
 /** Of one text, the first of them with which all of it fits. */
 const TEXT_CHARS = [8_000, 3_000, 1_000, 300, 100]
@@ -23,18 +27,18 @@ export function runMarkdown(
   summary: RunSummary,
   rows: readonly SpanRow[],
   conversation: Conversation,
-  { maxChars = DEFAULT_CHARS }: RunMarkdownOptions = {},
+  { maxChars = DEFAULT_CHARS, open }: RunMarkdownOptions = {},
 ): string {
-  const head = headOf(summary, rows)
+  const head = headOf(summary, rows, open)
   const spans = ['## Spans', '', ...within(outline(rows), maxChars * OUTLINE_SHARE, '- ')].join('\n')
   const room = maxChars - head.length - spans.length - 200
   const said = conversation.hasContent
     ? saidWithin(summary.traceId, conversation, Math.max(500, room))
     : 'Messages were not captured.'
-  return `${head}\n\n## Conversation\n\n${said}\n\n${spans}\n`.slice(0, maxChars)
+  return visibleText(`${head}\n\n## Conversation\n\n${said}\n\n${spans}\n`).slice(0, maxChars)
 }
 
-function headOf(summary: RunSummary, rows: readonly SpanRow[]): string {
+function headOf(summary: RunSummary, rows: readonly SpanRow[], open: RunMarkdownOptions['open']): string {
   const root = buildTree(rows)
   const why = root && whyOf(root, summary)
   const { inputTokens, outputTokens, costUsd } = summary
@@ -62,6 +66,9 @@ function headOf(summary: RunSummary, rows: readonly SpanRow[]): string {
       '',
       fenced(why.message.slice(0, 2_000)),
     )
+  const failed = why?.what === 'failed' ? open?.(why.spanId) : undefined
+  const stack = failed === undefined ? '' : stackOf(failed)
+  if (stack) lines.push('', 'Thrown at:', '', fenced(stack.slice(0, STACK_CHARS)))
   return lines.join('\n')
 }
 
