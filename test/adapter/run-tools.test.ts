@@ -291,6 +291,21 @@ describe.each(Object.entries(CLIENTS))('runTools() of %s', (version, Client) => 
     ])
   })
 
+  it('tells the model that changed arguments do not fit, as it does of its own, and goes on', async () => {
+    const { client, dispatcher, tree } = observed(Client, asks('a'), asks('much too long'), DONE)
+    const decide = () => mutate({ q: 'too long, too' })
+    dispatcher.use({ name: 'careful', gates: [{ id: 'long', point: 'beforeToolCall', decide }] })
+    const runner = run(client, [ofSchema()])
+
+    expect(await runner.finalContent()).toBe('Three bags.')
+    const results = runner.messages.filter(({ role }) => role === 'tool')
+    expect(results.map(({ content }) => content)).toEqual([
+      expect.stringContaining('too_big'),
+      expect.stringContaining('too_big'),
+    ])
+    expect(tree.lines().filter((line) => line.includes('execute_tool search (error)'))).toHaveLength(2)
+  })
+
   it('lets a mock stand in for a tool', async () => {
     const { client, fetch, dispatcher } = observed(Client, asks('a'), DONE)
     using _mocks = mockTools(dispatcher, [mock('search').returns({ n: 3 })])

@@ -1,3 +1,4 @@
+import { errorMessage } from '../../internal/errors.ts'
 import { defined } from '../../internal/objects.ts'
 import { asObject, asText, type Loose, parseArguments } from '../../wire/reading.ts'
 import type { SdkLoop } from '../sdk-loop/sdk-loop.ts'
@@ -78,7 +79,8 @@ function watched(tool: Runnable, place: ToolPlace): Watched {
         called(tool, place, asText(text) ?? '', async (changed) => tool.run(changed ?? text, more)),
     }
   }
-  const again = async (changed: string, more: readonly unknown[]) => tool.run(await parse(changed), more)
+  const again = async (changed: string, more: readonly unknown[]) =>
+    tool.run(await fitting(parse, changed), more)
   return {
     async parse(text) {
       let input: unknown
@@ -100,6 +102,18 @@ function watched(tool: Runnable, place: ToolPlace): Watched {
       return { give: (more) => called(tool, place, text, run(more)) }
     },
     run: (parsed, ...more) => (parsed as Parsed).give(more),
+  }
+}
+
+/** Arguments that are no longer the model's, and that the tool does not take. */
+const misfits = new WeakSet<object>()
+
+async function fitting(parse: (text: string) => unknown, changed: string): Promise<unknown> {
+  try {
+    return await parse(changed)
+  } catch (error) {
+    if (typeof error === 'object' && error !== null) misfits.add(error)
+    throw error
   }
 }
 
@@ -130,6 +144,10 @@ async function called(
     gave = await body(JSON.stringify(now) === asked ? undefined : said)
     return gave
   })
-  if (outcome.state === 'errored') throw outcome.error
+  if (outcome.state === 'errored') {
+    // As the runner says it of the model's own.
+    if (misfits.has(outcome.error as object)) return errorMessage(outcome.error)
+    throw outcome.error
+  }
   return outcome.state === 'completed' && outcome.result === gave ? gave : outcome.toToolMessage().content
 }
