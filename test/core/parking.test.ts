@@ -162,7 +162,8 @@ describe('a run that ends while calls of it wait for a human', () => {
       ])
       expect(events[3]).toMatchObject({ outcome: 'failed', toolCallIds: ['call-0'] })
       const call = { apiName: 'pay', identifier: 'bank', args: { sum: 1 }, stepIndex: 0, callKey: 'call-0' }
-      expect(events[5]).toMatchObject({ ...call, errorType: 'AbortError' })
+      const errorMessage = 'The run ended (error) before the tool ran.'
+      expect(events[5]).toMatchObject({ ...call, errorType: 'AbortError', errorMessage })
       expect(withdrawn).toHaveLength(1)
     },
   )

@@ -74,7 +74,7 @@ export class ToolCallBracket<A, R> extends Bracket<ToolEnd, CallSite> {
   }
 
   protected get during(): string {
-    return 'while the tool was running'
+    return this.announced ? 'while the tool was running' : 'before the tool ran'
   }
 
   get toolCall(): ToolCallContext {
