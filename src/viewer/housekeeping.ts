@@ -1,6 +1,7 @@
 /** What happens between requests: sums, the search index, dead runs, retention. */
 
 import type { Live } from './http/live.ts'
+import { notStored } from './model/format.ts'
 import type { InTurns } from './model/in-turns.ts'
 import type { Store } from './store/store.ts'
 import { Abandoned, takeTurns } from './turns.ts'
@@ -78,11 +79,7 @@ export class Housekeeping {
     const message = error?.message ?? ''
     if (message === this.storageError) return
     this.storageError = message
-    this.#notice(
-      message
-        ? `Spans cannot be stored: ${message}. Senders are told to try again.`
-        : 'Spans are stored again.',
-    )
+    this.#notice(message ? notStored(message) : 'Spans are stored again.')
     this.#live.tell({ type: 'storage', error: message })
   }
 

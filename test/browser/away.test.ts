@@ -1,7 +1,9 @@
 /** What the page says while its viewer is away, and that it comes back. */
+import { randomBytes } from 'node:crypto'
+import { DatabaseSync } from 'node:sqlite'
 import { startViewer, type Viewer } from 'hookspan/viewer'
 import type { Browser, Page } from 'playwright-core'
-import { afterAll, beforeAll, expect, it, onTestFinished } from 'vitest'
+import { afterAll, beforeAll, expect, it, onTestFinished, vi } from 'vitest'
 import { databaseFile } from '../viewer/start.ts'
 import { id, otlp, post, runSpan, TRACE } from '../viewer/support.ts'
 import { launch, openPage } from './support.ts'
@@ -50,6 +52,31 @@ it('what could not be read while the viewer was away is read once it is there ag
   await panel.locator('.panel .json', { hasText: '4711' }).first().waitFor()
   await list.locator('.row', { hasText: 'pay' }).waitFor()
   for (const { page } of pages) await expect.poll(() => page.locator('main').getByText(said).count()).toBe(0)
+})
+
+it('that spans cannot be stored is said to pages that are opened later, too, until they are stored again', async () => {
+  // The viewer's own connection: each has its own limit.
+  const prepare = vi.spyOn(DatabaseSync.prototype, 'prepare')
+  const viewer = await startViewer({ db: databaseFile(), port: 0, onNotice: () => {} })
+  onTestFinished(() => viewer.close())
+  await post(viewer, otlp([runSpan('done')]))
+  const connection = prepare.mock.contexts.at(-1) as DatabaseSync
+  prepare.mockRestore()
+  const { page: before } = await openPage(browser, viewer.url)
+  connection.exec('PRAGMA max_page_count = 80')
+  const big = { spanId: id(77), attributes: { text: randomBytes(2_000_000).toString('base64') } }
+  expect((await post(viewer, otlp([big]))).status).toBe(503)
+  const { page: later } = await openPage(browser, `${viewer.url}/run/${TRACE}`)
+  onTestFinished(async () => {
+    for (const page of [before, later]) await page.close()
+  })
+  const said = 'Spans cannot be stored: database or disk is full. Senders are told to try again.'
+  for (const page of [before, later])
+    await expect.poll(() => page.getByRole('alert').innerText(), { timeout: 10_000 }).toBe(said)
+  connection.exec('PRAGMA max_page_count = 1000000')
+  expect((await post(viewer, otlp([big]))).status).toBe(200)
+  for (const page of [before, later])
+    await expect.poll(() => page.getByRole('alert').count(), { timeout: 10_000 }).toBe(0)
 })
 
 it('what a request that was lost was to bring is asked for again, also where the connection has stayed', async () => {

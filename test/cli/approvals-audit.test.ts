@@ -146,7 +146,7 @@ it('says who answered which call with which arguments, by what way, when, and wh
   expect(ids('--request', failed)).toEqual([failed])
   expect(ids('--tool', 'shop/ref*', '--run', op.operationId)).toHaveLength(4)
   expect(ids('--tool', 'delete*')).toEqual([])
-  expect(ids('--since', '1h')).toHaveLength(4)
+  for (const ago of ['3600s', '60m', '1h', '1.5h', '7d', '2w']) expect(ids('--since', ago)).toHaveLength(4)
   expect(ids('--until', '1h')).toEqual([])
   expect(ids('--since', '2000-01-01', '--until', '2001-01-01')).toEqual([])
   expect(audit(log, '--run', 'none').stdout).toBe('Nothing of that is in the log.\n')
@@ -329,6 +329,7 @@ it.each([
   [[], 'Say which audit log'],
   [['LOG', '--status', 'aproved'], 'Did you mean approved?'],
   [['LOG', '--since', 'yesterday'], 'Expected --since to be a time'],
+  [['LOG', '--until', '5'], 'got "5"'],
   [['LOG', '--tool', 'refund|pay'], 'Expected --tool to be a name or a glob'],
   [['LOG', '--db', '/none.db'], 'There is no file /none.db'],
 ])('refuses what it is not asked by: %j', async (args, why) => {

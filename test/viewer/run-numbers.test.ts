@@ -168,6 +168,11 @@ it('says what of a query it did not understand', async () => {
   expect(await problems('after:noon')).toEqual([
     'after:noon: after: wants a time, such as 2026-11-22T10:00. It is searched for as words.',
   ])
+  expect(await problems('since:2w since:1.5h since:90s after:2026-11 duration>5 duration<1.5h')).toEqual([])
+  // What is meant by it is not known.
+  expect(await problems('since:30')).toEqual([
+    'since:30: since: wants a length of time, such as 90s, 30m, 2h, 7d or 2w. It is searched for as words.',
+  ])
 })
 
 it('shows what a run answered', async () => {

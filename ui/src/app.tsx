@@ -1,5 +1,5 @@
 import { useEffect, useRef, useState } from 'preact/hooks'
-import { formatBytes, formatWhole } from '../../src/viewer/model/format.ts'
+import { formatBytes, formatWhole, notStored } from '../../src/viewer/model/format.ts'
 import { QUERY_KEYS } from '../../src/viewer/model/query-keys.ts'
 import { ApprovalsDialog } from './approval-dialog.tsx'
 import { ApprovalsButton, ApprovalsProvider } from './approvals.tsx'
@@ -28,15 +28,16 @@ function Shell() {
   const route = useRoute()
   const [connected, setConnected] = useState(true)
   const [problem, setProblem] = useState('')
+  const [storage, setStorage] = useState('')
   const [help, setHelp] = useState(false)
   useLiveConnection()
   useLive((event) => {
     if (event.type === 'connected' || event.type === 'disconnected') setConnected(event.type === 'connected')
-    if (event.type === 'storage') setProblem(event.error)
   })
   useKeys({ '?': () => setHelp(true), t: toggleTheme })
   useLinks()
   const drop = useDrop(setProblem)
+  const notice = problem || (storage && notStored(storage))
   return (
     <div class={`app ${drop.over ? 'dropping' : ''}`} {...drop.handlers}>
       <nav class="top" aria-label="Viewer">
@@ -49,15 +50,15 @@ function Shell() {
         </span>
         <span class="grow" />
         <ApprovalsButton />
-        <StoreSize />
+        <StoreSize onStorage={setStorage} />
         {source.mayChange && <ImportButton onFile={drop.take} />}
         <Button icon="keys" title="Keyboard (?)" onClick={() => setHelp(true)} />
         <Button icon="sun" title="Light or dark (t)" onClick={toggleTheme} />
       </nav>
-      {problem && (
+      {notice && (
         <p class="notice error top-notice" role="alert">
-          {problem}
-          <Button icon="close" title="Dismiss" onClick={() => setProblem('')} />
+          {notice}
+          <Button icon="close" title="Dismiss" onClick={() => (problem ? setProblem('') : setStorage(''))} />
         </p>
       )}
       {route.page === 'runs' && <RunsView route={route} />}
@@ -99,13 +100,16 @@ function Mark() {
   )
 }
 
-function StoreSize() {
+/** Also finds what keeps spans from being stored, since before the page was opened, too. */
+function StoreSize({ onStorage }: { onStorage: (error: string) => void }) {
   const source = useSource()
   const [version, setVersion] = useState(0)
   useLive((event) => {
-    if (event.type === 'changed' || event.type === 'connected') setVersion((before) => before + 1)
+    if (event.type !== 'disconnected' && event.type !== 'approvals') setVersion((before) => before + 1)
   })
   const { value } = useFollowed(() => source.status(), [], version, 1_000)
+  const error = value?.storageError ?? ''
+  useEffect(() => onStorage(error), [error])
   if (!value || source.offline) return null
   return (
     <span class="store hint">

@@ -1,5 +1,6 @@
 import { assertGlob, matchesTool } from '../../internal/glob.ts'
 import { nearestName } from '../../internal/nearest-name.ts'
+import { lengthMs, timeMs } from '../../internal/when.ts'
 import { UsageError } from '../failure.ts'
 import { type Audited, type AuditedStatus, timeOf } from './audited.ts'
 
@@ -24,7 +25,6 @@ const STATUSES: readonly AuditedStatus[] = [
   'refused',
 ]
 const LET_RUN: ReadonlySet<string> = new Set(['approved', 'edited', 'allowed'])
-const UNITS: Readonly<Record<string, number>> = { m: 60_000, h: 3_600_000, d: 86_400_000, w: 604_800_000 }
 
 /** @throws UsageError. */
 export function auditFilter(flags: AuditFilterFlags): (one: Audited) => boolean {
@@ -66,15 +66,10 @@ function namesOf({ answer, allowedBy, attempts }: Audited): (string | undefined)
 /** A time without a zone is UTC, as those of the log are. */
 function timeGiven(flag: string, given: string | undefined): number | undefined {
   if (given === undefined) return undefined
-  const [, count, unit] = /^(\d+)([mhdw])$/.exec(given) ?? []
-  if (count !== undefined) return Date.now() - Number(count) * (UNITS[unit as string] as number)
-  const [, zone] = /^\d{4}-\d\d(?:-\d\d(?:T\d\d:\d\d(?::\d\d(?:\.\d+)?)?(Z|[+-]\d\d:?\d\d)?)?)?$/.exec(
-    given,
-  ) ?? ['x', 'none']
-  const at =
-    zone === 'none' ? Number.NaN : Date.parse(given.includes('T') && zone === undefined ? `${given}Z` : given)
-  if (Number.isFinite(at)) return at
+  const ago = lengthMs(given)
+  const at = ago === undefined ? timeMs(given, 'utc') : Date.now() - ago
+  if (at !== undefined) return at
   throw new UsageError(
-    `Expected ${flag} to be a time, as 2026-11-01, 2026-11-01T09:30 (UTC) or 2026-11-01T09:30+01:00, or how long ago, as 7d, got "${given}".`,
+    `Expected ${flag} to be a time, as 2026-11-01, 2026-11-01T09:30 (UTC) or 2026-11-01T09:30+01:00, or how long ago, as 90s, 30m, 2h, 7d or 2w, got "${given}".`,
   )
 }

@@ -36,7 +36,7 @@ export function registerApprovals(program: Command): void {
       '-s, --status <status>',
       'approved, edited, allowed, rejected, expired, cancelled, waiting or refused; approved: with edited and allowed',
     )
-    .option('--since <time>', 'decided at or after 2026-11-01 (UTC), or within 7d')
+    .option('--since <time>', 'decided at or after 2026-11-01 (UTC), or within 2h, 7d, ...')
     .option('--until <time>', 'decided before')
     .option(
       '--db <file>',

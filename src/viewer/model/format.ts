@@ -146,3 +146,8 @@ export function visibleText(text: string): string {
     return code === 0x7f ? '␡' : code < 0xa0 ? '�' : `⟦${BIDI[char]}⟧`
   })
 }
+
+/** Of a store whose disk is full, say. */
+export function notStored(why: string): string {
+  return `Spans cannot be stored: ${why}. Senders are told to try again.`
+}

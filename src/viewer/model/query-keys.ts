@@ -64,7 +64,7 @@ export const QUERY_KEYS: Readonly<Record<string, QueryKey>> = {
   steps: number('plain', 'steps', 'steps'),
   calls: number('plain', 'tool calls', 'toolCalls'),
   spans: number('scaled', 'spans', 'spans'),
-  since: { kind: 'time', bound: 'ago', says: 'started lately; 2h, 3d' },
+  since: { kind: 'time', bound: 'ago', says: 'started lately; 90s, 30m, 2h, 3d, 2w' },
   after: { kind: 'time', bound: 'from', says: 'started at or after 2026-11-22T10:00' },
   before: { kind: 'time', bound: 'to', says: 'started before 2026-11-22T12:00' },
   resource: { kind: 'resource', says: 'an attribute of the resource; service.version=1.4' },

@@ -5,6 +5,7 @@
  */
 
 import { nearestName } from '../../internal/nearest-name.ts'
+import { lengthMs, timeMs } from '../../internal/when.ts'
 import { QUERY_KEYS, SORT_KEYS } from '../model/query-keys.ts'
 import { USE_KINDS } from '../model/run-uses.ts'
 import { RUN_STATUSES, type RunStatus } from '../model/span.ts'
@@ -128,7 +129,10 @@ function conditionOf(
   }
   if (known.kind === 'time') {
     const startUs = operator === ':' ? timeUs(known.bound, value, nowMs) : Number.NaN
-    const wants = known.bound === 'ago' ? 'a length of time, such as 2h' : 'a time, such as 2026-11-22T10:00'
+    const wants =
+      known.bound === 'ago'
+        ? 'a length of time, such as 90s, 30m, 2h, 7d or 2w'
+        : 'a time, such as 2026-11-22T10:00'
     if (!Number.isFinite(startUs)) return `${term}: ${key}: wants ${wants}. It is searched for as words.`
     return { condition: `start_us ${known.bound === 'to' ? '<' : '>='} ?`, params: [startUs] }
   }
@@ -223,17 +227,13 @@ const UNITS: Record<'ms' | 'scaled' | 'usd' | 'plain', (value: string) => number
 
 /** A time without a zone is the viewer's own. */
 function timeUs(bound: 'ago' | 'from' | 'to', value: string, nowMs: number): number {
-  if (bound === 'ago') return (nowMs - durationMs(value)) * 1000
-  if (!/^\d{4}-\d\d-\d\d/.test(value)) return Number.NaN
-  // A day by itself is taken for one of UTC.
-  return Date.parse(value.length === 10 ? `${value}T00:00` : value) * 1000
+  if (bound === 'ago') return (nowMs - (lengthMs(value) ?? Number.NaN)) * 1000
+  return (timeMs(value, 'local') ?? Number.NaN) * 1000
 }
 
+/** A number by itself is milliseconds. */
 function durationMs(value: string): number {
-  const parts = /^(\d+(?:\.\d+)?)(ms|s|m|h|d)?$/.exec(value)
-  if (!parts) return Number.NaN
-  const scale = { ms: 1, s: 1000, m: 60_000, h: 3_600_000, d: 86_400_000 }[parts[2] ?? 'ms']!
-  return Number(parts[1]) * scale
+  return lengthMs(value) ?? lengthMs(`${value}ms`) ?? Number.NaN
 }
 
 function scaled(value: string): number {
