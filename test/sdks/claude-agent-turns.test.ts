@@ -1,4 +1,4 @@
-import { deny, type Gate } from 'hookspan/gates'
+import { type Decision, deny, type Gate, mutate } from 'hookspan/gates'
 import { describe, expect, it } from 'vitest'
 import { traced } from '../support/span-tree.ts'
 import { eventsOf, findAll } from '../support/told-events.ts'
@@ -82,6 +82,38 @@ describe('an agent that Claude Code calls', () => {
       ['claude', 'done', 'done'],
     ])
     expect(tracing.tree().match(/chat expert/g)).toHaveLength(1)
+  })
+
+  describe.each(['onStart', 'beforeCallAgent'] as const)('where a gate decides at %s', (point) => {
+    const delegating = async (decide: () => Decision) => {
+      using tracing = traced()
+      const ofExpert = ({ agentName }: Untyped) =>
+        agentName === 'expert' || point === 'beforeCallAgent' ? decide() : undefined
+      tracing.dispatcher.use({ name: 'policy', gates: [{ id: 'decides', point, decide: ofExpert }] })
+      const events = eventsOf(tracing.dispatcher)
+      const messages = await askClaude(
+        tracing.dispatcher,
+        [{ toolCalls: [callsExpert] }, done],
+        { ...withExpert, allowedTools: ['Agent', 'Bash'] },
+        { others: { expert: [asks(bash('a')), { content: 'it is 42' }] } },
+      )
+      const heard = JSON.stringify(messages.filter(({ type }) => type === 'user'))
+      return { heard, events, tree: tracing.tree() }
+    }
+
+    it('is not called where it denies, and the model hears why', async () => {
+      const { heard, events, tree } = await delegating(() => deny('not this one'))
+      expect(heard).toContain('not this one')
+      expect(tree).not.toContain('chat expert')
+      expect(findAll(events, 'afterToolCall')).toMatchObject([{ apiName: 'Agent', outcome: 'denied' }])
+      expect(findAll(events, 'onComplete').at(-1)).toMatchObject({ agentName: 'claude', reason: 'done' })
+    })
+
+    it('is told what it makes of what it is asked', async () => {
+      const { events } = await delegating(() => mutate('something else'))
+      // By Claude Code's own word.
+      expect(findAll(events, 'afterToolCall').at(-1)).toMatchObject({ result: { prompt: 'something else' } })
+    })
   })
 
   it('asks a human in its turns', async () => {

@@ -95,18 +95,25 @@ async function before(
     return output(refusal(decision.toToolMessage().content))
   // Nobody answers for it, and it would run where no mock fits.
   if (decision.state === 'errored' && !mockable) return output(refusal(errorMessage(decision.error)))
-  const effective = decision.state === 'run' ? decision.args : args
-  run.announce(id, { call, decision, args: effective, ...(permission && { permission }) })
-  // Whoever else is to permit the call is not asked about what a gate has answered.
-  if (decision.state !== 'run') return output({ permissionDecision: 'allow' })
-  const asked = await subAgents.called(toolName, id, asObject(decision.args) ?? {})
-  if (asked !== undefined) {
-    await call.refuse({ reason: asked })
-    return output(refusal(asked))
+  const announce = (effective: unknown) =>
+    run.announce(id, { call, decision, args: effective, ...(permission && { permission }) })
+  if (decision.state !== 'run') {
+    announce(args)
+    // Whoever else is to permit the call is not asked about what a gate has answered.
+    return output({ permissionDecision: 'allow' })
   }
-  const changed = JSON.stringify(decision.args) !== JSON.stringify(args)
+  const asked = asObject(decision.args) ?? {}
+  const called = await subAgents.called(toolName, id, asked)
+  if (called !== undefined && 'refused' in called) {
+    await call.refuse({ reason: called.refused })
+    return output(refusal(called.refused))
+  }
+  const isOther = called !== undefined && called.instruction !== (asked.prompt ?? '')
+  const runs = isOther ? { ...asked, prompt: called.instruction } : decision.args
+  announce(runs)
+  const changed = JSON.stringify(runs) !== JSON.stringify(args)
   // Whoever else is to permit the call is asked as without us.
-  return changed ? output({ updatedInput: decision.args }) : {}
+  return changed ? output({ updatedInput: runs }) : {}
 }
 
 /** Claude Code, which is interrupted, waits for no answer any more. */

@@ -73,15 +73,21 @@ export class Lane {
     if (this.#llm !== undefined || this.#turns.signal?.aborted) return
     this.#answered = Promise.withResolvers()
     this.#reply = undefined
-    await this.#turns.beginStep()
-    const calls = await this.#turns.calls()
-    this.#llm = calls.openLlmCall<unknown>({
-      model: this.model ?? 'unknown',
-      provider: 'anthropic',
-      // What tells the format is that the instructions are apart: they are not known.
-      request: { messages: [...this.#conversation], system: [], stream: true },
-    })
-    await this.#llm.decided
+    try {
+      await this.#turns.beginStep()
+      const calls = await this.#turns.calls()
+      this.#llm = calls.openLlmCall<unknown>({
+        model: this.model ?? 'unknown',
+        provider: 'anthropic',
+        // What tells the format is that the instructions are apart: they are not known.
+        request: { messages: [...this.#conversation], system: [], stream: true },
+      })
+      await this.#llm.decided
+    } catch (error) {
+      // Its tools are not to wait for what is told no more.
+      this.#failed(error)
+      throw error
+    }
   }
 
   async told(message: Message): Promise<void> {

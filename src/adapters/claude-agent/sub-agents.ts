@@ -1,4 +1,5 @@
 import { within } from '../../internal/async.ts'
+import { errorMessage } from '../../internal/errors.ts'
 import { asName, asObject, asObjects, type Loose } from '../../wire/reading.ts'
 import type { SafeAgentCall } from '../safe/held-calls.ts'
 import { type SafeOperation, type SafeStep, startOperation } from '../safe/operation.ts'
@@ -16,6 +17,9 @@ interface SubAgent {
   isInBackground: boolean
 }
 
+/** What is decided of calling one: why it may not be called, or what it is told. */
+type Called = { readonly refused: string } | { readonly instruction: string }
+
 /**
  * The agents that Claude Code runs for a query. They go on beside it: the tool that calls one has ended when it has begun, so
  * that they lie below the run, and end when Claude Code says that they have.
@@ -32,38 +36,39 @@ export class SubAgents {
     this.#run = run
   }
 
-  /** An agent is about to be called. Gives why it may not. */
-  async called(toolName: string, toolUseId: string, input: Loose): Promise<string | undefined> {
+  /** An agent is about to be called. Undefined for any other tool. */
+  async called(toolName: string, toolUseId: string, args: Loose): Promise<Called | undefined> {
     if (toolName !== 'Agent' && toolName !== 'Task') return undefined
-    const instruction = asName(input.prompt) ?? ''
-    const agentName = asName(input.subagent_type) ?? 'agent'
+    const instruction = asName(args.prompt) ?? ''
+    const agentName = asName(args.subagent_type) ?? 'agent'
     const call = this.#run.beside?.openAgentCall<unknown>({ agentName, instruction })
     if (call === undefined) return undefined
     const decided = await call.decided
-    if (decided.state !== 'run' || decided.instruction !== instruction) {
-      const why = 'reason' in decided ? decided.reason : 'a gate answered for the agent, which cannot be told'
-      if (decided.state === 'run') call.fail(new Error(why))
-      return why
+    if (decided.state !== 'run') {
+      return { refused: 'reason' in decided ? decided.reason : 'a gate answered for the agent' }
     }
-    const adapter = { ...ADAPTER, capabilities: { ...ADAPTER.capabilities, park: false } }
     const { signal } = this.#run.run
     const op = startOperation(this.#run.dispatcher, {
       agentName,
-      input: instruction,
+      input: decided.instruction,
       parent: decided.parent,
-      adapter,
+      adapter: { ...ADAPTER, capabilities: { ...ADAPTER.capabilities, park: false } },
       ...(signal && { signal }),
     })
-    const agent: SubAgent = {
-      call,
-      op,
-      step: undefined,
-      hasBegun: false,
-      isInBackground: false,
-      lane: undefined as unknown as Lane,
+    try {
+      const told = asName(await op.admit()) ?? decided.instruction
+      this.#called.set(toolUseId, this.#agent(call, op, told))
+      return { instruction: told }
+    } catch (error) {
+      await op.fail(error)
+      call.fail(error)
+      return { refused: errorMessage(error) }
     }
+  }
+
+  #agent(call: SafeAgentCall<unknown>, op: SafeOperation, instruction: string): SubAgent {
     const turns = {
-      signal,
+      signal: this.#run.run.signal,
       asked: this.#run.asked,
       unrun: this.#run.unrun,
       async beginStep() {
@@ -74,9 +79,9 @@ export class SubAgents {
         return agent.step ?? op
       },
     }
-    Object.assign(agent, { lane: new Lane(turns, instruction) })
-    this.#called.set(toolUseId, agent)
-    return undefined
+    const lane = new Lane(turns, instruction)
+    const agent: SubAgent = { call, op, lane, step: undefined, hasBegun: false, isInBackground: false }
+    return agent
   }
 
   /** Whose turns they are in which something happens. */
