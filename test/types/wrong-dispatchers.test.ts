@@ -1,6 +1,7 @@
 import { pathToFileURL } from 'node:url'
-import { HookDispatcher } from 'hookspan'
+import { HookDispatcher, ToolResult } from 'hookspan'
 import { execAgent } from 'hookspan/agent'
+import { mutate } from 'hookspan/gates'
 import { mock, mockTools, recordEvents, recordTools, replayTools, scriptedApprovals } from 'hookspan/mock'
 import { observeOpenAI } from 'hookspan/openai'
 import { useConfig } from 'hookspan/policies'
@@ -93,5 +94,39 @@ describe('the dispatcher of another copy of hookspan', () => {
     expect(() => observeOpenAI(client, { dispatcher })).toThrow(refused)
     const agent = { name: 'a', model: 'gpt-4o' }
     await expect(execAgent({ agent, prompt: 'go', client, dispatcher })).rejects.toThrow(refused)
+  })
+})
+
+describe('a ToolResult of another copy of hookspan, as the package of a tool brings it', () => {
+  const failed = async () => {
+    const source = '../../src/dispatcher/calls/tool-outcome.ts?another'
+    const other = (await import(/* @vite-ignore */ source)) as { ToolResult: typeof ToolResult }
+    expect(other.ToolResult).not.toBe(ToolResult)
+    return new other.ToolResult({ content: 'not found', success: false, data: { id: 7 } })
+  }
+
+  it('is told as what it says', async () => {
+    const dispatcher = new HookDispatcher()
+    using log = recordEvents(dispatcher)
+    const outcome = await dispatcher.startOperation().toolCall({ apiName: 'search', args: {} }, failed)
+    expect(outcome).toMatchObject({ state: 'completed', result: { id: 7 } })
+    expect(outcome.toToolMessage().content).toBe('not found')
+    await dispatcher.drain()
+    expect(log.events.filter(({ hookType }) => hookType === 'afterToolCall')).toMatchObject([
+      { content: 'not found', success: false },
+    ])
+  })
+
+  it('is told so where a mock gives it, or a gate', async () => {
+    const dispatcher = new HookDispatcher()
+    using _mocks = mockTools(dispatcher, [mock('search').calls(failed)])
+    const op = dispatcher.startOperation()
+    const mocked = await op.toolCall({ apiName: 'search', args: {} }, () => 'live')
+    expect([mocked.state, mocked.toToolMessage().content]).toEqual(['mocked', 'not found'])
+    const gates = [{ id: 'g', point: 'afterToolCall', decide: async () => mutate(await failed()) } as const]
+    const changed = await new HookDispatcher()
+      .startOperation({ gates })
+      .toolCall({ apiName: 'search', args: {} }, () => 'live')
+    expect(changed.toToolMessage().content).toBe('not found')
   })
 })

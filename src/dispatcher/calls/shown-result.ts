@@ -1,28 +1,28 @@
 import type { View } from '../../gates/verdict.ts'
 import { saysFailure, toContent } from '../../internal/json.ts'
 import { defined, isRecord } from '../../internal/objects.ts'
-import { ToolResult } from './tool-outcome.ts'
+import { hasWords, ToolResult } from './tool-outcome.ts'
 
 /** A result as gates see it: what the tool gave, and beside it what a `ToolResult` says of that. */
 export const RESULT_VIEW: View = {
   show(current) {
-    if (!(current instanceof ToolResult)) return { payload: current, success: !saysFailure(current) }
+    if (!hasWords(current)) return { payload: current, success: !saysFailure(current) }
     const { data: payload, content, success } = current
     return { payload, content, success }
   },
   // Who cleans a result does not make a success of it.
   replace(current, payload) {
-    if (payload instanceof ToolResult || !(current instanceof ToolResult) || current.success) return payload
+    if (hasWords(payload) || !hasWords(current) || current.success) return payload
     return new ToolResult({ content: toContent(payload), success: false, data: payload })
   },
   // What the model is told is what a human answers for.
   ask(current) {
-    if (!(current instanceof ToolResult)) return current
+    if (!hasWords(current)) return current
     const { content, success, data } = current
     return defined({ content, success, data })
   },
   edited(current, args) {
-    if (!(current instanceof ToolResult) || !isToldResult(args)) return RESULT_VIEW.replace(current, args)
+    if (!hasWords(current) || !isToldResult(args)) return RESULT_VIEW.replace(current, args)
     return new ToolResult({ ...args, success: current.success && args.success !== false })
   },
 }

@@ -30,7 +30,7 @@ import {
   returnedEnding,
   type ToolEnding,
 } from './tool-ending.ts'
-import { contentOf, type ToolOutcome, ToolResult } from './tool-outcome.ts'
+import { contentOf, hasWords, type ToolOutcome, ToolResult } from './tool-outcome.ts'
 
 /**
  * One tool call, from its gates to its span's end. Never throws for what the tool, a gate or a hook did.
@@ -343,7 +343,7 @@ const refusalOf = (refused: ToolCallRefused): Refusal => ({ code: 'rejected', ..
 
 /** What is written down of a result: JSON, that it is the same again for who goes on. */
 function kept(value: unknown): SettledExecution {
-  if (!(value instanceof ToolResult)) return { ok: true, value }
+  if (!hasWords(value)) return { ok: true, value }
   const { content, success, data } = value
   return { ok: true, value: data, told: { content, success } }
 }

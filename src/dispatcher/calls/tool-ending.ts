@@ -8,10 +8,11 @@ import type { OperationCore } from '../run/operation-core.ts'
 import {
   contentOf,
   erroredOutcome,
+  hasWords,
   refusedOutcome,
   resultOutcome,
   type ToolOutcome,
-  ToolResult,
+  type ToolResult,
 } from './tool-outcome.ts'
 
 /** How a tool call ends: what its caller gets, and what is told of it. */
@@ -36,7 +37,7 @@ export function returnedEnding<R>(
   value: R,
 ): ToolEnding<R> {
   const mocked = state === 'mocked'
-  if (value instanceof ToolResult) {
+  if (hasWords(value)) {
     const { content, success, data } = value
     const outcome = resultOutcome(state, data as R, toolCallId, content, !success)
     return { outcome, success, mocked, told: value }

@@ -35,6 +35,9 @@ const RESULT: Fields<{ content: string; success?: boolean; data?: unknown }> = {
   data: a.value,
 }
 
+/** The same for all copies of this file in a process: a tool may come from a package that brings a hookspan of its own. */
+const TOOL_RESULT = Symbol.for('hookspan: a ToolResult')
+
 /**
  * A result that says more than its value: what the model is told, and whether the tool failed. Return it from a
  * tool, or give the same fields to `event.mock()`.
@@ -53,7 +56,17 @@ export class ToolResult<R = unknown> {
     this.content = fields.content
     this.success = fields.success ?? true
     this.data = Object.hasOwn(fields, 'data') ? (fields.data as R) : fields.content
+    // Not to be seen, nor copied into another object.
+    Object.defineProperty(this, TOOL_RESULT, { value: true })
   }
+}
+
+/** Whether it is a {@link ToolResult}, of whichever copy of hookspan: what it tells of a failure would be told as a success. */
+export function hasWords(value: unknown): value is ToolResult {
+  return (
+    value instanceof ToolResult ||
+    (typeof value === 'object' && value !== null && Object.hasOwn(value, TOOL_RESULT))
+  )
 }
 
 /** Outcomes whose own fields are just their data. What the model is told is made when it is asked for, once. */

@@ -1,4 +1,4 @@
-import { ToolResult } from '../../dispatcher/index.ts'
+import { hasWords } from '../../dispatcher/calls/tool-outcome.ts'
 import type { ToolMock } from '../../hooks/index.ts'
 import { delay } from '../../internal/async.ts'
 import { HookspanError } from '../../internal/errors.ts'
@@ -69,7 +69,7 @@ export async function give(
 }
 
 function resultMock(value: unknown): ToolMock {
-  if (value instanceof ToolResult) {
+  if (hasWords(value)) {
     const { content, success, data } = value
     return { content, success, data }
   }
