@@ -286,6 +286,21 @@ describe('spoolDir', () => {
     await expect.poll(kinds, { timeout: 12_000 }).toEqual(['e', 'e', 'e', 's'])
   })
 
+  it('writes what the disk did not take at the end of the process, where there is room by then', async () => {
+    using disk = faultyDisk(folder)
+    disk.fault = (call) => (call === 'writeSync' ? 'ENOSPC' : undefined)
+    const first = start({ endpoint: 'http://127.0.0.1:9' })
+    await runAgent(first.dispatcher)
+    await expect.poll(() => troubles[0]).toMatch(/cannot be written to `spoolDir`/)
+    disk.fault = () => undefined
+    await first.tracing.shutdown({ timeoutMs: 100 })
+    expect(troubles.filter((message) => /lost/.test(message))).toEqual([])
+    expect(first.tracing.stats()).toMatchObject({ queued: 3, dropped: 0 })
+    const { tracing } = start()
+    await collector.until(() => collector.spans.length === 3)
+    await tracing.shutdown()
+  })
+
   it('keeps a file in which it finds no record, and delivers what is beside it', async () => {
     const left = await leaveBehind('a')
     const foreign = '{"span":"of another version"}\n'.repeat(10_000)

@@ -209,6 +209,10 @@ export class SpanQueue implements SpanProcessor {
     if (this.#closed) return
     clearTimeout(this.#timer)
     clearInterval(this.#lookTimer)
+    if (this.#disk !== undefined) {
+      this.#disk.spool.tryAtLast()
+      this.#waiting.leaveAll(this.#disk.spool)
+    }
     this.#neverSent = this.#waiting.onlyHere
     this.#keptOnDisk = this.#pending - this.#neverSent
     this.#closed = true

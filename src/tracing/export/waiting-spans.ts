@@ -69,6 +69,13 @@ export class WaitingSpans {
     this.#parcels.splice(from, placed === -1 ? unplaced.length : placed)
   }
 
+  /** Nothing is sent from here any more, so that places may be in any order: the disk is given all that it never had. */
+  leaveAll(spool: Spool): void {
+    for (const parcel of this.#parcels) {
+      if (parcel.place === undefined && !spool.keep(parcel)) return
+    }
+  }
+
   /** The disk has lost what it had: what is in memory and not on its way is to be given to it again. */
   unplace(): void {
     for (const parcel of this.#parcels.slice(this.#inFlight)) delete parcel.place

@@ -21,6 +21,11 @@ export class DiskPause {
     return this.#until === 0 || performance.now() >= this.#until
   }
 
+  /** Whatever it took so far, the next write is tried. */
+  end(): void {
+    this.#until = Math.min(this.#until, performance.now())
+  }
+
   /** A write failed. True when that is news. */
   prolong(): boolean {
     const isNews = this.#taken === undefined

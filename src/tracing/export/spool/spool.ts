@@ -237,6 +237,12 @@ export class Spool {
     }
   }
 
+  /** Gives a disk that takes nothing one more try: what it has not by then is lost. */
+  tryAtLast(): void {
+    this.#pausing.end()
+    this.tryAgain()
+  }
+
   /** Ends. What is not delivered stays for whoever looks next. */
   close(): void {
     if (this.#closed) return
