@@ -73,6 +73,28 @@ describe('the answer of a collector', () => {
   })
 
   it.each([
+    [
+      400,
+      '<html><head><title>400 The plain HTTP request was sent to HTTPS port</title></head></html>',
+      /400 Bad Request: 400 The plain HTTP request was sent to HTTPS port/,
+    ],
+    [503, '<html>', /503 Service Unavailable\. /],
+    [503, '\u001b[2J', /503 Service Unavailable\. /],
+    [
+      200,
+      JSON.stringify({ partialSuccess: { errorMessage: 'x'.repeat(60_000) } }),
+      /with a warning: x{200}\.$/,
+    ],
+    [200, JSON.stringify({ partialSuccess: { errorMessage: '\u001b[2J' } }), /with a warning: unreadable\.$/],
+  ])('%d with %j is told in a line that acts on no terminal', async (status, body, told) => {
+    stub.answerWith({ status, body })
+    const { tracing, dispatcher } = start()
+    await runAgent(dispatcher)
+    await tracing.forceFlush()
+    expect(troubles[0]).toMatch(told)
+  })
+
+  it.each([
     '',
     '{}',
     'ok',

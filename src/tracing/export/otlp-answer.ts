@@ -41,14 +41,18 @@ function statusText({ status, headers, body }: HttpAnswer): string {
   return `${status} ${name}${to}${text && `: ${text}`}`
 }
 
-// biome-ignore lint/suspicious/noControlCharactersInRegex: what text does not have.
-const UNPRINTABLE = /[\u0000-\u0008\ufffd]/
+// biome-ignore lint/suspicious/noControlCharactersInRegex: what text does not have, or would act on a terminal.
+const UNPRINTABLE = /[\u0000-\u0008\u000e-\u001f\u007f-\u009f\ufffd]/
 
-/** Nothing of a web page, or of protobuf. */
+/** The title of a web page, as of a proxy that asks for TLS; nothing of protobuf. */
 function said(body: Buffer): string {
   const text = messageIn(body.toString('utf8').trim())
-  if (text.startsWith('<') || UNPRINTABLE.test(text)) return ''
-  return text.slice(0, 200).replaceAll(/\s+/g, ' ')
+  return short(text.startsWith('<') ? (/<title>([^<]*)/i.exec(text)?.[1] ?? '') : text)
+}
+
+function short(text: string): string {
+  const line = text.replaceAll(/\s+/g, ' ').trim()
+  return UNPRINTABLE.test(line) ? '' : line.slice(0, 200)
 }
 
 /** Collectors answer with a `google.rpc.Status`. */
@@ -100,7 +104,7 @@ function partialOfProtobuf(body: Buffer): Partial {
 function partial(rejected: number, message: unknown): Partial {
   return {
     rejected: Number.isSafeInteger(rejected) && rejected > 0 ? rejected : 0,
-    ...(typeof message === 'string' && message !== '' && { message }),
+    ...(typeof message === 'string' && message !== '' && { message: short(message) || 'unreadable' }),
   }
 }
 
