@@ -54,6 +54,28 @@ it('what could not be read while the viewer was away is read once it is there ag
   for (const { page } of pages) await expect.poll(() => page.locator('main').getByText(said).count()).toBe(0)
 })
 
+it('a link to a viewer that was there before is none to the one that is there now, which can be read', async () => {
+  const options = { db: databaseFile(), port: 0 }
+  const first = await startViewer(options)
+  let viewer: Viewer = first
+  onTestFinished(() => viewer.close())
+  await post(first, otlp([runSpan('done')]))
+  const { page } = await openPage(browser, first.link)
+  onTestFinished(() => page.close())
+  await page.getByTitle('Import a run').waitFor()
+  await first.close()
+  await page.getByText('Viewer not reachable').first().waitFor()
+  viewer = await startViewer({ ...options, port: Number(new URL(first.url).port) })
+  await page.getByText('Live', { exact: true }).waitFor()
+  await expect.poll(() => page.locator('nav.top').innerText()).not.toContain('unreadable')
+  await page.locator('tr.run a').first().click()
+  await page.locator('.row').first().waitFor()
+  await expect.poll(() => page.getByTitle('Import a run').count()).toBe(0)
+  expect(await page.locator('nav.top').innerText()).not.toContain('unreadable')
+  await page.goto(viewer.link)
+  await page.getByTitle('Import a run').waitFor()
+})
+
 it('that spans cannot be stored is said to pages that are opened later, too, until they are stored again', async () => {
   // The viewer's own connection: each has its own limit.
   const prepare = vi.spyOn(DatabaseSync.prototype, 'prepare')

@@ -31,12 +31,15 @@ export function ApprovalsProvider({ children }: { children: ComponentChildren })
   const [shown, setShown] = useState<WaitingRequest[]>()
   const load = async () => {
     if (source.offline) return
+    const { mayChange } = source
     try {
-      if (!source.mayChange) return setKnown({ ...NOTHING, waiting: (await source.status()).waiting })
+      if (!mayChange) return setKnown({ ...NOTHING, waiting: (await source.status()).waiting })
       const { requests, approver = '' } = await source.approvals()
       setKnown({ requests, waiting: requests.length, approver, error: '' })
     } catch (error) {
       setKnown((before) => ({ ...before, error: (error as Error).message }))
+      // The viewer was started anew, and its token is another one now. What somebody is answering stays.
+      if (mayChange && !source.mayChange && known.requests.length === 0) await load()
     }
   }
   useWaitingInTitle(known.waiting)

@@ -28,7 +28,7 @@ import {
 
 export class OnlineSource implements Source {
   readonly offline = false
-  readonly #token: string
+  #token: string
   #expected: { traceId: string; data: Promise<RunData> } | undefined
   /** The beginning of a conversation that came with the page. */
   #firstWords: { traceId: string; words: Conversation } | undefined
@@ -196,6 +196,9 @@ export class OnlineSource implements Source {
       throw new Error(NO_ANSWER)
     })
     noteDate(response.headers.get('date'))
+    // Of a viewer that was here before: reading goes on without.
+    if (response.status === 401) this.#token = ''
+    if (response.status === 431) throw new Error('What is searched for is too long.')
     if (!response.ok) {
       const reply = (await response.json().catch(() => ({}))) as { error?: string }
       throw new Error(reply.error ?? `The viewer answered ${response.status}.`)
