@@ -1,5 +1,5 @@
 import { AsyncLocalStorage } from 'node:async_hooks'
-import type { ParkedOperation } from '../../dispatcher/index.ts'
+import type { HookDispatcher, ParkedOperation } from '../../dispatcher/index.ts'
 import { currentPlace } from '../../dispatcher/run/current.ts'
 import type { PendingTool } from '../../hooks/index.ts'
 import type { SafeCalls } from '../safe/calls.ts'
@@ -61,6 +61,7 @@ export async function withinTool(
 /** One run of an agent, from its first node to its end or its interrupt. */
 export class AgentRun implements ToldAgent {
   readonly run: ObservedRun
+  readonly dispatcher: HookDispatcher
   #steps = 0
   #atWork = 0
   #left: number | undefined
@@ -85,6 +86,7 @@ export class AgentRun implements ToldAgent {
   /** @param above whose node calls it, where no tool does. */
   constructor(host: RunHost, said: SaidOfRun, above?: SafeCalls) {
     this.run = new ObservedRun(host, said, { above })
+    this.dispatcher = host.dispatcher
     const site = currentPlace()?.site
     if (this.run.isCalled && site !== undefined) begunIn.get(site)?.add(this)
     whenAborted(this.run, () => void this.run.fail(this.run.signal?.reason))

@@ -35,6 +35,8 @@ export interface LcTool {
   readonly type?: string
   readonly description?: unknown
   readonly schema?: unknown
+  readonly metadata?: unknown
+  readonly responseFormat?: unknown
   readonly invoke?: unknown
 }
 

@@ -1,8 +1,9 @@
 import { RunSuspended } from '../../dispatcher/calls/suspended.ts'
 import { ToolResult, tellsFailure, wordsOf } from '../../dispatcher/calls/tool-outcome.ts'
-import type { ToolCallDecision, ToolOutcome } from '../../dispatcher/index.ts'
+import type { HookDispatcher, ToolCallDecision, ToolCallInit, ToolOutcome } from '../../dispatcher/index.ts'
 import { toContent } from '../../internal/json.ts'
 import { defined, isRecord } from '../../internal/objects.ts'
+import { serverOf } from '../mcp/listed-tools.ts'
 import type { SafeToolCall } from '../safe/tool-call.ts'
 import { type AgentRun, withinTool } from './agent-run.ts'
 import {
@@ -13,6 +14,7 @@ import {
   type LcMessage,
   type LcMessages,
   type LcState,
+  type LcTool,
   type LcToolCall,
   type LcToolRequest,
   loadMessages,
@@ -74,12 +76,24 @@ async function openCall(agent: AgentRun, { toolCall, tool, state }: LcToolReques
   return calls.openToolCall<unknown, unknown>({
     apiName: name,
     args,
+    ...homeOf(agent.dispatcher, tool),
     ...defined({
       toolCallId: id,
       description: typeof description === 'string' ? description : undefined,
       inputSchema: isRecord(schema) ? schema : undefined,
     }),
   })
+}
+
+/** Of what `@langchain/mcp-adapters` makes of a tool that a client has listed: by it a server's tool is one call, and not two. */
+function homeOf(
+  dispatcher: HookDispatcher,
+  { name = '', description = '', metadata, responseFormat }: LcTool = {},
+): Pick<ToolCallInit, 'source' | 'identifier'> {
+  const isListed =
+    responseFormat === 'content_and_artifact' && isRecord(metadata) && 'annotations' in metadata
+  const identifier = isListed ? serverOf(dispatcher, name, toContent(description)) : undefined
+  return identifier === undefined ? {} : { source: 'mcp', identifier }
 }
 
 export interface Made {

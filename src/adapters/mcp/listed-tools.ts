@@ -1,3 +1,4 @@
+import type { HookDispatcher } from '../../dispatcher/index.ts'
 import { defined } from '../../internal/objects.ts'
 import { asObject, asObjects, asText, type Loose } from '../../wire/reading.ts'
 import { replace } from '../replace.ts'
@@ -5,27 +6,70 @@ import type { Method, Schemas } from './call.ts'
 
 type List = (...asked: unknown[]) => Promise<unknown>
 
-/** The schemas of a server's tools, as its client has listed them. */
+/** What clients that are observed have listed, by who observes them, as long as there are such. */
+const all = new WeakMap<HookDispatcher, Set<WeakRef<ListedTools>>>()
+
+/**
+ * The server of a tool that an SDK has made of what a client has listed, and that says nothing of it. Undefined where several
+ * servers have such a tool.
+ *
+ * @param name may have something before it: «shop__refund».
+ */
+export function serverOf(dispatcher: HookDispatcher, name: string, description: string): string | undefined {
+  const known = all.get(dispatcher)
+  const found = new Set<string>()
+  for (const ref of known ?? []) {
+    const listed = ref.deref()
+    if (listed === undefined) known?.delete(ref)
+    else if (listed.has(name, description)) found.add(listed.server?.() ?? '')
+  }
+  const [server] = found
+  return found.size === 1 && server !== '' ? server : undefined
+}
+
+/** The tools of a server, as its client has listed them. */
 export class ListedTools {
+  readonly server: (() => string) | undefined
   readonly #schemas = new Map<string, Schemas>()
+  readonly #descriptions = new Map<string, string>()
+
+  constructor(server?: () => string) {
+    this.server = server
+  }
+
+  has(name: string, description: string): boolean {
+    return [...this.#descriptions].some(
+      ([own, said]) => said === description && (name === own || name.endsWith(`__${own}`)),
+    )
+  }
 
   of(method: Method, params: Loose): Schemas {
     return (method === 'tools/call' && this.#schemas.get(asText(params.name) ?? '')) || {}
   }
 
   /** Reads the lists that are asked for, which come as they are. @returns leaves the client as it was. */
-  watch(client: { listTools?: List }): () => void {
+  watch(client: { listTools?: List }, dispatcher: HookDispatcher): () => void {
     const { listTools } = client
     if (typeof listTools !== 'function') return () => {}
-    return replace(client as { listTools: List }, 'listTools', async (...asked) => {
+    const known = all.get(dispatcher) ?? new Set()
+    all.set(dispatcher, known)
+    const own = new WeakRef(this)
+    known.add(own)
+    const undo = replace(client as { listTools: List }, 'listTools', async (...asked) => {
       const listed = await listTools.apply(client, asked)
       this.read(listed)
       return listed
     })
+    return () => {
+      known.delete(own)
+      undo()
+    }
   }
 
   read(listed: unknown): void {
-    for (const { name, inputSchema, outputSchema } of asObjects(asObject(listed)?.tools))
+    for (const { name, description, inputSchema, outputSchema } of asObjects(asObject(listed)?.tools)) {
       this.#schemas.set(asText(name) ?? '', defined({ inputSchema, outputSchema }))
+      this.#descriptions.set(asText(name) ?? '', asText(description) ?? '')
+    }
   }
 }

@@ -130,8 +130,8 @@ function patch(client: McpClient, options: ObserveMcpClientOptions): () => void 
   // Version 1 has the schema of the result before the options, with a default.
   warnOfVersion(`@modelcontextprotocol/${client.callTool.length === 1 ? 'sdk' : 'client'}`)
   const inFlight: InFlight[] = []
-  const tools = new ListedTools()
   const identifier = () => options.serverName ?? (client.getServerVersion?.()?.name || 'mcp')
+  const tools = new ListedTools(identifier)
   const make = (method: Method, params: unknown, how: unknown, send: Send): Promise<unknown> => {
     const given = asObject(params) ?? {}
     const call = { method, identifier: identifier(), params: given, schemas: tools.of(method, given) }
@@ -190,7 +190,7 @@ function patch(client: McpClient, options: ObserveMcpClientOptions): () => void 
       }),
     )
   }
-  undo.push(tools.watch(client))
+  undo.push(tools.watch(client, options.dispatcher))
   undo.push(watchTaskStreams(client, (params, how, send) => make('tools/call', params, how, send)))
   undo.push(watchQuestions(client, options, inFlight))
   return () => {
