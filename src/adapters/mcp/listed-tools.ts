@@ -20,8 +20,7 @@ export function serverOf(dispatcher: HookDispatcher, name: string, description: 
   const found = new Set<string>()
   for (const ref of known ?? []) {
     const listed = ref.deref()
-    if (listed === undefined) known?.delete(ref)
-    else if (listed.has(name, description)) found.add(listed.server?.() ?? '')
+    if (listed?.has(name, description)) found.add(listed.server?.() ?? '')
   }
   const [server] = found
   return found.size === 1 && server !== '' ? server : undefined
@@ -53,6 +52,7 @@ export class ListedTools {
     if (typeof listTools !== 'function') return () => {}
     const known = all.get(dispatcher) ?? new Set()
     all.set(dispatcher, known)
+    for (const ref of known) if (ref.deref() === undefined) known.delete(ref)
     const own = new WeakRef(this)
     known.add(own)
     const undo = replace(client as { listTools: List }, 'listTools', async (...asked) => {
