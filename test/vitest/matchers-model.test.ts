@@ -343,7 +343,7 @@ it(
             const error = caught(mistake) as (Error & { code?: string }) | undefined
             if (error?.code !== undefined) refused.push(`${index}: ${error.message}`)
             expect(error?.name ?? 'Error', `${index}: ${error?.stack}`).toMatch(/^(Error|HookspanError)$/)
-            expect(error?.message.length ?? 0).toBeLessThan(100_000)
+            expect(error?.message.length ?? 0).toBeLessThan(150_000)
             expect(error?.message ?? '').not.toMatch(/(?!\n)\p{Cc}|\u202e/u)
             expect(error?.message ?? '').not.toContain('\n- c')
           }
