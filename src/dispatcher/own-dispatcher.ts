@@ -15,6 +15,7 @@ export function assertOwnDispatcher(value: unknown, whose: string): asserts valu
   throw new HookspanError(
     'INVALID_OPTION',
     `${whose} got the \`dispatcher\` of another copy of hookspan, whose runs it cannot take part in. Use one copy: ` +
-      '`npm ls hookspan` shows those that are installed, and a bundler makes more where it bundles hookspan several times.',
+      '`npm ls hookspan` shows those that are installed, a bundler makes more where it bundles hookspan several times, and ' +
+      "so does Yarn's Plug'n'Play for each workspace that names hookspan: name it in one, and let the others import that.",
   )
 }

@@ -183,6 +183,10 @@ it('says of each SDK in which file it is attached, or that none is', async () =>
     says: expect.stringMatching(/No source here attaches it$/),
     mend: expect.stringContaining('npx hookspan init'),
   })
+  writeFileSync(join(cwd, 'yarn.lock'), '')
+  const yarn = await doctor(await refusingUrl(), { cwd })
+  expect(yarn('adapter:langchain')).toMatchObject({ mend: expect.stringContaining('yarn hookspan init') })
+  expect(yarn('delivery')).toMatchObject({ mend: expect.stringContaining('Start `yarn hookspan view`') })
   // It came with another package.
   expect(find('adapter:@modelcontextprotocol/sdk')).toMatchObject({ state: 'ok' })
 })

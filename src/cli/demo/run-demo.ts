@@ -7,10 +7,11 @@ import { requirePeer } from '../../internal/require-peer.ts'
 import { shownUrl } from '../../internal/shown-url.ts'
 import { startScriptedServer } from '../../mock/scripted-server/index.ts'
 import { idsOfOperation } from '../../tracing/index.ts'
-import { START_SOMETHING } from '../../tracing/links/trace-link.ts'
+import { startSomething } from '../../tracing/links/trace-link.ts'
 import { treeText } from '../../viewer/text/tree-text.ts'
 import { openTraceOutput, type TraceOutput } from '../export/trace-output.ts'
 import { EXIT, UsageError } from '../failure.ts'
+import { runner } from '../install-line.ts'
 import { assertPeers } from '../peers.ts'
 import { rowsOf } from '../render/rows.ts'
 import { type Terminal, terminalOf, wrap } from '../render/terminal.ts'
@@ -173,7 +174,7 @@ function tellWhere(
   } else {
     tell(
       'Not sent',
-      `Nothing answers at ${silence && shownUrl(silence.tracesUrl)}. ${START_SOMETHING} Then run the demo again.`,
+      `Nothing answers at ${silence && shownUrl(silence.tracesUrl)}. ${startSomething(runner())} Then run the demo again.`,
     )
   }
 }

@@ -16,7 +16,7 @@ import { testedRange } from '../../adapters/peer-range.ts'
 import { STRANDS_CAPABILITIES } from '../../adapters/strands/capabilities.ts'
 import { findInstalled, isWithin } from '../../internal/version-range.ts'
 import { dependenciesOf, sourceFiles } from '../init/project.ts'
-import { installLine } from '../install-line.ts'
+import { installLine, runner } from '../install-line.ts'
 import { type AdapterName, KNOWN_SDKS } from '../known-sdks.ts'
 import type { Finding } from './finding.ts'
 
@@ -68,7 +68,8 @@ export function checkAdapters(project: string): Finding[] {
     }
     // What another package brought along is none of this one's affair.
     if (files.length > 0 || !wanted.has(sdk)) return [{ check, state: 'ok', says }]
-    const mend = 'Run: npx hookspan init. Or start the program by: npx hookspan run -- ...'
+    const run = `${runner(project)} hookspan`
+    const mend = `Run: ${run} init. Or start the program by: ${run} run -- ...`
     return [{ check, state: 'note', says: `${says}. No source here attaches it`, mend }]
   })
 }

@@ -1,6 +1,7 @@
 import { shownUrl } from '../../internal/shown-url.ts'
 import type { Answer } from '../../tracing/export/parcel.ts'
-import { START_SOMETHING } from '../../tracing/links/trace-link.ts'
+import { startSomething } from '../../tracing/links/trace-link.ts'
+import { runner } from '../install-line.ts'
 
 const GRPC_PORT = '4317'
 
@@ -60,7 +61,7 @@ function mendOfFailure(message: string, code: string, tracesUrl: string, timeout
     return `What listens at ${host} does not speak HTTP/1.1; it may be the gRPC port. Use the OTLP/HTTP port, usually 4318.`
   }
   if (code === 'ECONNREFUSED') {
-    return `Nothing listens at ${host}. ${START_SOMETHING}`
+    return `Nothing listens at ${host}. ${startSomething(runner())}`
   }
   if (code === 'ENOTFOUND' || code === 'EAI_AGAIN') {
     return `No such host: "${hostname}". Check its spelling, and that this machine can resolve it.`

@@ -34,8 +34,8 @@ export interface LinkSource {
 }
 
 /** What has to be started, or said, where nobody takes spans. */
-export const START_SOMETHING =
-  'Start `npx hookspan view`, or Jaeger with `npx hookspan jaeger`, or set OTEL_EXPORTER_OTLP_ENDPOINT.'
+export const startSomething = (runner = 'npx') =>
+  `Start \`${runner} hookspan view\`, or Jaeger with \`${runner} hookspan jaeger\`, or set OTEL_EXPORTER_OTLP_ENDPOINT.`
 
 /** @throws HookspanError `INVALID_OPTION` for what is no run. */
 export async function traceLink(run: LinkedRun, source: LinkSource): Promise<TraceLink> {
@@ -64,7 +64,7 @@ export async function traceLink(run: LinkedRun, source: LinkSource): Promise<Tra
   if (!search.found && (exported === 0 || lastError !== undefined)) {
     const { tracesUrl, why, mend } = search
     if (mend !== '') return { traceId, text: `${shownUrl(tracesUrl)} cannot be reached: ${why}${mend}.` }
-    return { traceId, text: `Nothing answers at ${shownUrl(tracesUrl)} (${why}). ${START_SOMETHING}` }
+    return { traceId, text: `Nothing answers at ${shownUrl(tracesUrl)} (${why}). ${startSomething()}` }
   }
   return linkAt(traceId, search.found ? search.collector : await describeCollector(source.tracesUrl))
 }
