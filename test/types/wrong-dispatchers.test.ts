@@ -4,7 +4,7 @@ import { execAgent } from 'hookspan/agent'
 import { mutate } from 'hookspan/gates'
 import { mock, mockTools, recordEvents, recordTools, replayTools, scriptedApprovals } from 'hookspan/mock'
 import { observeOpenAI } from 'hookspan/openai'
-import { useConfig } from 'hookspan/policies'
+import { toolPolicy, useConfig } from 'hookspan/policies'
 import OpenAI from 'openai'
 import { describe, expect, it } from 'vitest'
 import { asks, CALLS } from '../support/option-calls.ts'
@@ -85,6 +85,19 @@ describe('the dispatcher of another copy of hookspan', () => {
     expect(outcome).toMatchObject({ state: 'mocked', result: { found: 1 } })
     expect(mocks.calls('search')).toHaveLength(1)
     expect(log.events.length).toBeGreaterThan(1)
+  })
+
+  it('has runs below which others begin, with the gates of both', async () => {
+    const [outer, inner] = [await ofAnother(), new HookDispatcher()]
+    outer.use({ name: 'outer', gates: [toolPolicy({ deny: ['drop_*'] })] })
+    inner.use({ name: 'inner', gates: [toolPolicy({ deny: ['wipe'] })] })
+    const below = inner.startOperation({ parent: outer.startOperation() })
+    const states: string[] = []
+    for (const apiName of ['find', 'drop_table', 'wipe']) {
+      const { state } = await below.toolCall({ apiName, args: {} }, () => 'live')
+      states.push(state)
+    }
+    expect(states).toEqual(['completed', 'denied', 'denied'])
   })
 
   it('is refused by who takes part in them, with what to do', async () => {

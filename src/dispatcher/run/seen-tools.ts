@@ -13,7 +13,8 @@ export class SeenTools {
   #listed = false
 
   constructor(tools: readonly RunTool[] | undefined, above: SeenTools | undefined) {
-    this.#above = above
+    // Not those of another copy of hookspan, in whose run this one is: their fields are out of reach.
+    this.#above = above !== undefined && #above in above ? above : undefined
     this.#each((seen) => seen.#unlisted++)
     if (tools?.length === 0) this.#isListed()
     this.list(tools)
