@@ -43,6 +43,9 @@ export const REDACT: Fields<RedactOptions> = {
 const INPUT_FIELDS = [
   'messages',
   'input',
+  'values',
+  'query',
+  'documents',
   'system',
   'instructions',
   'prompt',

@@ -8,7 +8,7 @@ import { observeAISDK, parkedRun, runWith } from 'hookspan/ai-sdk'
 import { createApprovals } from 'hookspan/approval'
 import { deny, type Gate, mutate, proceed, skip } from 'hookspan/gates'
 import { mock, mockTools } from 'hookspan/mock'
-import { requireHuman, toolPolicy } from 'hookspan/policies'
+import { redact, requireHuman, toolPolicy } from 'hookspan/policies'
 import { describe, expect, it, vi } from 'vitest'
 import { z } from 'zod'
 import { SpanTree } from '../../src/spans/span-tree.ts'
@@ -762,6 +762,10 @@ describe('one mock, one gate, one approval', () => {
     ['a Standard Schema', z.object({ q: z.string() })],
     ['a schema of the SDK', ai.jsonSchema({ type: 'object' }, { validate: onlyText })],
     ['a function', () => ai.zodSchema(z.object({ q: z.string() }))],
+    [
+      'a JSON Schema, of which the SDK checks nothing,',
+      ai.jsonSchema({ type: 'object', properties: { q: { type: 'string' } }, required: ['q'] }),
+    ],
   ])('an edit that does not fit %s of the tool is an error, and runs nothing', async (_name, inputSchema) => {
     const answers = [{ q: 7 }, { query: 'b' }, { q: 'b' }]
     const { dispatcher, events } = dispatcherWith(requireHuman({ match: ['search'] }))
@@ -1319,6 +1323,37 @@ describe('other functions', () => {
       }),
       expect.objectContaining({ model: 'small' }),
     ])
+  })
+
+  it.each([
+    ['redact', redact({ patterns: { name: 'Ann' } })],
+    ['a gate on `input`', gate('beforeLlmCall', () => mutate({ input: ['[name] asks'] }))],
+    ['a gate on `values`', gate('beforeLlmCall', () => mutate({ values: ['[name] asks'] }))],
+  ])('of what is embedded, what %s makes of it is sent', async (_name, careful) => {
+    const { dispatcher } = dispatcherWith(careful)
+    const sent: unknown[] = []
+    const doEmbed = async ({ values }: { values: string[] }) => {
+      sent.push(...values)
+      return { embeddings: [[1, 2]], usage: { tokens: 7 }, warnings: [] }
+    }
+    await observeAISDK(ai, { dispatcher }).embed({
+      model: new MockEmbeddingModelV4({ doEmbed }),
+      value: 'Ann asks',
+    })
+    expect(sent).toEqual(['[name] asks'])
+  })
+
+  it('of what is ranked, `redact` cleans the query and the documents', async () => {
+    const { dispatcher } = dispatcherWith(redact({ patterns: { name: 'Ann' } }))
+    const doRerank = vi.fn(async (_asked: { query: string; documents: object }) => ({
+      ranking: [{ index: 0, relevanceScore: 1 }],
+    }))
+    const { rerank } = observeAISDK(ai, { dispatcher })
+    await rerank({ model: new MockRerankingModelV4({ doRerank }), documents: ['of Ann'], query: 'Ann?' })
+    expect(doRerank.mock.calls[0]?.[0]).toMatchObject({
+      query: '[name]?',
+      documents: { values: ['of [name]'] },
+    })
   })
 
   it('rerank is a model call, and gates decide on what is asked', async () => {

@@ -1,10 +1,14 @@
 import { errorMessage, errorSentence } from '../../internal/errors.ts'
 import { canonicalJson } from '../../internal/json.ts'
+import { isRecord } from '../../internal/objects.ts'
+import { checkSchema, formatProblems } from '../../internal/schema/check-schema.ts'
 
 /** What the SDK takes as a schema, and a function that gives one. */
 interface Schema {
   readonly '~standard'?: { validate(value: unknown): Checked | Promise<Checked> }
   validate?(value: unknown): Validated | Promise<Validated>
+  /** Where it has none of these, the SDK checks nothing. */
+  readonly jsonSchema?: unknown
 }
 
 interface Checked {
@@ -39,11 +43,20 @@ async function problemOf(schema: Schema | undefined, value: unknown): Promise<st
   try {
     const checked = await schema?.['~standard']?.validate(copy)
     if (checked !== undefined) return checked.issues?.map(textOf).join('; ')
+    if (schema !== undefined && schema.validate === undefined) return await unlike(schema.jsonSchema, copy)
     const { success = true, error } = (await schema?.validate?.(copy)) ?? {}
     return success ? undefined : errorMessage(error)
   } catch (error) {
     return errorMessage(error)
   }
+}
+
+/** Nothing, where the schema cannot be read. */
+async function unlike(jsonSchema: unknown, value: unknown): Promise<string | undefined> {
+  const problems = await Promise.resolve(jsonSchema)
+    .then((schema) => (isRecord(schema) ? checkSchema(schema, value) : []))
+    .catch(() => [])
+  return problems.length === 0 ? undefined : formatProblems(problems, 'args')
 }
 
 function textOf({ path = [], message }: NonNullable<Checked['issues']>[number]): string {

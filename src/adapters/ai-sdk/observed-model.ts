@@ -1,6 +1,7 @@
 import type { LlmCallInit } from '../../dispatcher/index.ts'
 import type { LlmRequest, LlmResponse } from '../../hooks/index.ts'
 import { expected } from '../../internal/expect.ts'
+import { canonicalJson } from '../../internal/json.ts'
 import { abortedBy } from '../../wire/hold-stream.ts'
 import { languageModel } from '../../wire/language-model.ts'
 import type { Loose } from '../../wire/reading.ts'
@@ -141,10 +142,12 @@ class ObservedModel {
     const init = this.#init(options)
     const calls = await this.#run.calls()
     const read = (reply: unknown) => ({ response: {}, ...usageOf(reply) })
-    const request = { ...init.request, input: options.values }
-    const ask = (asked: LlmRequest) => {
-      const { input: _values, ...sent } = asked
-      return this.#model.doEmbed?.(this.#sent(options, sent))
+    const { values: given } = options
+    const request = { ...init.request, input: given }
+    const ask = ({ input, values = input, ...sent }: LlmRequest) => {
+      // By either name: of the SDK, and of what is asked of other clients.
+      const isChanged = canonicalJson(values) !== canonicalJson(given)
+      return this.#model.doEmbed?.(this.#sent(options, { ...sent, values: isChanged ? values : input }))
     }
     return this.#noted(calls.llmCall({ ...init, request, read, operationName: 'embeddings' }, ask))
   }
