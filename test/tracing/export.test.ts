@@ -283,8 +283,58 @@ describe('startTracing', () => {
     await op.step((step) => step.toolCall({ apiName: 't', args: {} }, () => 'fine'))
     await op.complete()
     await runAgent(dispatcher, 'later')
-    expect(tracing.stats()).toEqual({ queued: 0, exported: 0, dropped: 6 })
+    expect(tracing.stats()).toEqual({ queued: 0, exported: 1, dropped: 6 })
     expect(troubles).toEqual([expect.stringMatching(/^A span ended after `shutdown\(\)`, and is lost/)])
+  })
+
+  it.each(['in memory', 'on disk'])(
+    'tells what is open at its end as interrupted, with spans %s',
+    async (where) => {
+      const folder = mkdtempSync(join(tmpdir(), 'hookspan-end-'))
+      const { dispatcher, tracing } = start(where === 'on disk' ? { spoolDir: folder } : {})
+      const op = dispatcher.startOperation({ agentName: 'open' })
+      await op.step((step) => step.toolCall({ apiName: 't', args: {} }, () => 'fine'))
+      const parked = dispatcher.startOperation({ agentName: 'parked' })
+      parked.park({ waitingFor: 'ines' })
+      let done = (_: unknown): void => {}
+      const working = op.step((step) =>
+        step.toolCall({ apiName: 'slow', args: {} }, () => new Promise((resolve) => (done = resolve))),
+      )
+      await expect.poll(() => dispatcher.stats().operations).toBe(1)
+      await tracing.shutdown()
+      const told = collector.spans.map(({ name, attributes }) => [
+        spanTitle(name, attributes),
+        attributes['hookspan.span.state'],
+      ])
+      expect(told).toEqual([
+        ['execute_tool t', undefined],
+        ['step 0', undefined],
+        ['execute_tool slow', 'interrupted'],
+        ['step 1', 'interrupted'],
+        ['invoke_agent open', 'interrupted'],
+      ])
+      const ids = new Set(collector.spans.map(({ spanId }) => spanId))
+      const parents = collector.spans.flatMap(({ parentSpanId }) => parentSpanId || [])
+      expect(parents.every((id) => ids.has(id))).toBe(true)
+      done('late')
+      expect(await working).toMatchObject({ state: 'completed' })
+      await op.complete()
+      expect(collector.spans).toHaveLength(5)
+      expect(tracing.stats()).toMatchObject({ queued: 0, exported: 5, dropped: 3 })
+      rmSync(folder, { recursive: true, force: true })
+    },
+  )
+
+  it('tells a run that ends while the last spans are sent as what it is', async () => {
+    const { dispatcher, tracing } = start({ queue: LONG })
+    await runAgent(dispatcher, 'a')
+    const op = dispatcher.startOperation({ agentName: 'open' })
+    const ending = tracing.shutdown()
+    await op.complete()
+    await ending
+    expect(collector.spans.map(({ attributes }) => attributes['hookspan.span.state'])).toEqual(
+      Array(4).fill(undefined),
+    )
   })
 
   it('ends at once when nobody listens', async () => {

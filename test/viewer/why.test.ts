@@ -130,7 +130,7 @@ it('is where a killed run was, and the limit that stopped one', () => {
     what: 'interrupted',
     spanId: id(2),
     where: ['step 1', 'pay'],
-    message: 'It never ended: its process died, or was not heard of again.',
+    message: 'It never ended: its process died, shut down its tracing, or was not heard of again.',
   })
   expect(why([runSpan('max_steps'), step(10, 0, 10), step(11, 10, 20)])).toEqual({
     what: 'stopped',

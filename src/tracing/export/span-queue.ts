@@ -7,6 +7,7 @@ import type { Leftovers } from './spool/leftovers.ts'
 import type { SetAside } from './spool/set-aside.ts'
 import type { Spool } from './spool/spool.ts'
 import type { ReadableSpan, SpanProcessor } from './types.ts'
+import { UnendedSpans } from './unended-spans.ts'
 import { WaitingSpans } from './waiting-spans.ts'
 
 export interface ExportStats {
@@ -70,6 +71,7 @@ export class SpanQueue implements SpanProcessor {
   readonly #keepsSpans: boolean
   readonly #delivery: Delivery
   readonly #waiting: WaitingSpans
+  readonly #unended = new UnendedSpans()
   #timer: NodeJS.Timeout | undefined
   /** The timer does not wait. */
   #isDue = false
@@ -104,13 +106,19 @@ export class SpanQueue implements SpanProcessor {
 
   onStart(span: ReadableSpan): void {
     if (this.#closed || !isSampled(span)) return
+    guard(() => this.#unended.add(span))
     for (const sink of this.#sinks) guard(() => sink.started(span))
     guard(() => this.#disk?.spool.started(span))
   }
 
   onEnd(span: ReadableSpan): void {
     if (!isSampled(span)) return
-    if (this.#closed) return this.#late()
+    if (this.#closed || this.#unended.wasTaken(span)) return this.#late()
+    this.#unended.remove(span)
+    this.#take(span)
+  }
+
+  #take(span: ReadableSpan): void {
     for (const sink of this.#sinks) guard(() => sink.ended(span))
     guard(() => {
       if (this.#disk === undefined) this.#waiting.add({ span, size: sizeOf(span) })
@@ -123,6 +131,7 @@ export class SpanQueue implements SpanProcessor {
   /** Tells whoever keeps open spans that another process ends this one; `left`: it was that one's all along. */
   handOver(span: ReadableSpan, left: boolean): void {
     if (this.#closed || !isSampled(span)) return
+    this.#unended.remove(span)
     for (const sink of this.#sinks) guard(() => (left ? sink.ended(span) : sink.handedOver(span)))
     guard(() => this.#disk?.spool.handedOver(span))
   }
@@ -173,6 +182,9 @@ export class SpanQueue implements SpanProcessor {
     clearTimeout(this.#timer)
     clearInterval(this.#lookTimer)
     await this.forceFlush()
+    // What ended until now is told as what it is.
+    for (const span of this.#unended.take()) this.#take(span)
+    await this.forceFlush()
     // Of processes that all end at once, one must take what another left.
     if (this.#pending === 0) await this.flushAll(LEFTOVERS_AT_END_MS)
     this.#close()
@@ -213,8 +225,9 @@ export class SpanQueue implements SpanProcessor {
       this.#disk.spool.tryAtLast()
       this.#waiting.leaveAll(this.#disk.spool)
     }
-    this.#neverSent = this.#waiting.onlyHere
-    this.#keptOnDisk = this.#pending - this.#neverSent
+    const { onlyHere } = this.#waiting
+    this.#neverSent += onlyHere
+    this.#keptOnDisk = this.#pending - onlyHere
     this.#closed = true
     this.#waiting.clear()
     this.#disk?.spool.close()

@@ -7,6 +7,12 @@ import type { ReadableSpan } from './types.ts'
  * sent again, the viewer takes the later one.
  */
 export function snapshotSpan(span: ReadableSpan, state: 'started' | 'parked', sinceMs: number): ReadableSpan {
+  const copy = copySpan(span, 'started', sinceMs)
+  return state === 'started' ? copy : { ...copy, resource: withoutProcess(span.resource) }
+}
+
+/** As it is now, without its events, as an ended one. */
+export function copySpan(span: ReadableSpan, state: 'started' | 'interrupted', endMs: number): ReadableSpan {
   const context = span.spanContext()
   return {
     name: span.name,
@@ -14,14 +20,14 @@ export function snapshotSpan(span: ReadableSpan, state: 'started' | 'parked', si
     spanContext: () => context,
     ...(span.parentSpanContext !== undefined && { parentSpanContext: span.parentSpanContext }),
     startTime: span.startTime,
-    endTime: [Math.floor(sinceMs / 1_000), (sinceMs % 1_000) * 1e6],
+    endTime: [Math.floor(endMs / 1_000), (endMs % 1_000) * 1e6],
     status: span.status,
-    attributes: { ...span.attributes, [HOOKSPAN.spanState]: 'started' },
+    attributes: { ...span.attributes, [HOOKSPAN.spanState]: state },
     links: span.links,
     events: [],
     duration: [0, 0],
     ended: true,
-    resource: state === 'started' ? span.resource : withoutProcess(span.resource),
+    resource: span.resource,
     instrumentationScope: span.instrumentationScope,
     droppedAttributesCount: 0,
     droppedEventsCount: 0,

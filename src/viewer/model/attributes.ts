@@ -204,7 +204,7 @@ export const EXCEPTION_EVENT = 'exception'
 export const USER_MESSAGE_EVENT = 'hookspan.user_message'
 /** The value of `hookspan.span.state` that marks a start snapshot. */
 export const STARTED = 'started'
-/** A span whose process died, told by the next that has its spool: where it ended is not known. */
+/** A span whose process died, told by the next that has its spool, or ended its tracing first: where it ended is not known. */
 export const DIED = 'interrupted'
 
 /** Prefixes of the numbered attributes of OpenInference and Traceloop, and where each keeps its message. */

@@ -128,7 +128,7 @@ function interruption(root: TreeNode, reason: string): Why {
   }
   const message =
     at.row.state === 'interrupted'
-      ? 'It never ended: its process died, or was not heard of again.'
+      ? 'It never ended: its process died, shut down its tracing, or was not heard of again.'
       : 'Nothing was heard of the run after this.'
   return told('interrupted', root, at, message)
 }
