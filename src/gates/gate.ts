@@ -1,7 +1,7 @@
 import { GATE_POINTS, type GatePoint, type TokenUsage, type ToolSource } from '../hooks/index.ts'
 import { describeValue, HookspanError } from '../internal/errors.ts'
 import { a, assertFields, expected, type Fields, required, type Shape, shape } from '../internal/expect.ts'
-import { GLOB_LIST, GLOBS, matchesTool } from '../internal/glob.ts'
+import { GLOB_LIST, GLOBS, mayMeanTool } from '../internal/glob.ts'
 import type { Decision } from './decision.ts'
 
 /** Sums over the whole run: every agent of the tree that runs in this process, and what remote ones reported. */
@@ -110,7 +110,7 @@ export interface Gate {
   shadow?: boolean
   /**
    * Tool points and `beforeCallAgent`: globs over the tool's name and over `identifier/name`, of an MCP server's tool over
-   * `mcp__identifier__name`, too; the gate is asked about no other call. Ignored at points that have no name.
+   * `mcp__identifier__name` and `identifier-name`, too; the gate is asked about no other call. Ignored at points that have no name.
    */
   match?: string | readonly string[]
   /**
@@ -192,5 +192,5 @@ export function concerns(
   const { apiName, identifier, source } = call
   if (gate.match === undefined || apiName === undefined) return true
   const globs = typeof gate.match === 'string' ? [gate.match] : gate.match
-  return globs.some((glob) => matchesTool(glob, { apiName, identifier, source }))
+  return globs.some((glob) => mayMeanTool(glob, { apiName, identifier, source }))
 }

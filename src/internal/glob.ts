@@ -48,6 +48,18 @@ export function matchesTool(
   )
 }
 
+/**
+ * Whether what guards or listens may mean a tool: one of an MCP server also by what Copilot's models and users know it by,
+ * `identifier-name`. As that may be another tool's own name, what allows a call or answers it does not go by it.
+ */
+export function mayMeanTool(glob: string, tool: Parameters<typeof matchesTool>[1]): boolean {
+  const { apiName, identifier, source } = tool
+  return (
+    matchesTool(glob, tool) ||
+    (source === 'mcp' && matchesGlob(glob, `${identifier}-${apiName}`.replaceAll(/[^\w-]/g, '-')))
+  )
+}
+
 /** The same glob as `identifier/name` where it is the other way of naming the tools of one MCP server. */
 export function globByHome(glob: string): string {
   return glob.replace(/^mcp__([^*?]+?)__(?=.)/, '$1/')

@@ -1,7 +1,7 @@
 import { type Decision, deny, type Gate, type GateContext } from '../gates/index.ts'
 import { HookspanError } from '../internal/errors.ts'
 import { a, expected, type Fields, shape } from '../internal/expect.ts'
-import { ARGUMENT, GLOB_LIST, matchesGlob, matchesTool } from '../internal/glob.ts'
+import { ARGUMENT, GLOB_LIST, matchesGlob, matchesTool, mayMeanTool } from '../internal/glob.ts'
 import { toContent } from '../internal/json.ts'
 import { common, READY, type ReadyGateOptions } from './options.ts'
 import { type LinearPattern, linearPattern } from './patterns.ts'
@@ -57,13 +57,13 @@ export function toolPolicy(options: ToolPolicyOptions): Gate {
       : { names: [...(allow ?? []), ...denied] }),
     point: 'beforeToolCall',
     decide(ctx) {
-      const banned = denied.find((glob) => names(glob, ctx))
+      const banned = denied.find((glob) => mayMeanTool(glob, named(ctx)))
       if (banned !== undefined) {
         return deny(`the tool ${ctx.apiName} is not allowed here`, { code: 'tool_not_allowed' })
       }
       const refused = refusedArgument(rules, ctx.payload)
       if (refused !== undefined) return refused
-      if (allow !== undefined && !allow.some((glob) => names(glob, ctx))) {
+      if (allow !== undefined && !allow.some((glob) => matchesTool(glob, named(ctx)))) {
         return deny(`the tool ${ctx.apiName} is not among those that are allowed`, {
           code: 'tool_not_allowed',
         })
@@ -73,9 +73,7 @@ export function toolPolicy(options: ToolPolicyOptions): Gate {
   }
 }
 
-function names(glob: string, { apiName = '', identifier = '', source }: GateContext): boolean {
-  return matchesTool(glob, { apiName, identifier, source })
-}
+const named = ({ apiName = '', identifier = '', source }: GateContext) => ({ apiName, identifier, source })
 
 function rulesOf(
   denyArguments: NonNullable<ToolPolicyOptions['denyArguments']>,

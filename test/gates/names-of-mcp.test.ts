@@ -6,7 +6,7 @@ import { describe, expect, it } from 'vitest'
 const gate = (match: string): Gate => ({ id: 'g', point: 'beforeToolCall', match, decide: proceed })
 
 /** One call of a tool of an MCP server, one of the program's own, with what was reported. */
-async function calls(gates: Gate[], source: 'mcp' | 'local' = 'mcp') {
+async function calls(gates: Gate[], source: 'mcp' | 'local' = 'mcp', match = 'mcp__orders__delete_order') {
   const failures: HookFailure[] = []
   const heard: string[] = []
   const dispatcher = new HookDispatcher({ onHookError: (failure) => void failures.push(failure) })
@@ -15,7 +15,7 @@ async function calls(gates: Gate[], source: 'mcp' | 'local' = 'mcp') {
   const hook: AgentHook = {
     id: 'h',
     type: 'beforeToolCall',
-    match: 'mcp__orders__delete_order',
+    match,
     handler: ({ apiName }) => void heard.push(apiName),
   }
   const op = dispatcher.startOperation({ tools, hooks: [hook] })
@@ -55,5 +55,21 @@ describe('a tool of an MCP server is also named by mcp__server__tool', () => {
   it('and is told of where there is no such tool', async () => {
     const { told } = await calls([gate('mcp__orders__delete_ordre')])
     expect(told).toEqual([expect.stringMatching(/names no tool of the run by mcp__orders__delete_ordre\./)])
+  })
+})
+
+/** It is what Copilot's models and permissions call it. */
+describe.each(['orders-delete_order', 'orders-*'])('by %s', (name) => {
+  it('a tool of an MCP server is denied, asked about and heard of', async () => {
+    for (const guard of [toolPolicy({ deny: [name] }), requireHuman({ match: name })]) {
+      const { deleted, found, heard, told } = await calls([guard], 'mcp', name)
+      expect([deleted, found, heard, told]).toEqual(['denied', 'completed', ['delete_order'], []])
+    }
+  })
+
+  it('it is not allowed, as another tool may have that name, and neither is a tool of no server meant', async () => {
+    expect(await calls([toolPolicy({ allow: [name] })])).toMatchObject({ deleted: 'denied' })
+    const { deleted, heard } = await calls([toolPolicy({ deny: [name] })], 'local', name)
+    expect([deleted, heard]).toEqual(['completed', []])
   })
 })

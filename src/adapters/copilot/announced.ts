@@ -1,7 +1,11 @@
 import { isDeepStrictEqual } from 'node:util'
+import type { ToolCallInit } from '../../dispatcher/index.ts'
 import { within } from '../../internal/async.ts'
-import { asName } from '../../wire/reading.ts'
+import { asName, type Loose } from '../../wire/reading.ts'
 import type { CopilotEvent } from './sdk.ts'
+
+/** What a tool is called, as on every other SDK. */
+export type Naming = Pick<ToolCallInit, 'apiName' | 'identifier' | 'source'>
 
 /** Of agents that Copilot calls, its events may come after its questions. What is told in none within this time is the run's. */
 export const TOLD_WITHIN_MS = 1_000
@@ -9,6 +13,8 @@ export const TOLD_WITHIN_MS = 1_000
 export interface AnnouncedCall {
   readonly id: string
   readonly name: unknown
+  /** What it is called on the MCP server that it is of. */
+  readonly onServer: Naming | undefined
   readonly args: unknown
   /** The agent whose call it is, where it is not the session's own. */
   readonly agentId: string | undefined
@@ -30,7 +36,8 @@ export class AnnouncedCalls {
       if (at >= 0) this.#calls.splice(at, 1)
     }
     if (type !== 'tool.execution_start') return
-    this.#calls.push({ id, name: data.toolName, args: data.arguments, agentId, isTaken: false, asked: 0 })
+    const { toolName: name, arguments: args } = data
+    this.#calls.push({ id, name, onServer: onServer(data), args, agentId, isTaken: false, asked: 0 })
     this.#more.resolve()
     this.#more = Promise.withResolvers()
   }
@@ -39,15 +46,15 @@ export class AnnouncedCalls {
     return this.#calls.find((one) => one.id === id && one.agentId === agentId)
   }
 
-  /** The id of a call of an agent, of which only its name and arguments are known. */
-  async take(agentId: string | undefined, name: string, args: unknown): Promise<string | undefined> {
+  /** A call of an agent, of which only its name and arguments are known. */
+  async take(agentId: string | undefined, name: string, args: unknown): Promise<AnnouncedCall | undefined> {
     const find = () => {
       const same = this.#calls.filter((one) => !one.isTaken && one.agentId === agentId && one.name === name)
       return same.find((one) => isDeepStrictEqual(one.args, args)) ?? same[0]
     }
-    const call = agentId === undefined ? find() : await this.#once(find)
+    const call = await this.#once(find)
     if (call !== undefined) call.isTaken = true
-    return call?.id
+    return call
   }
 
   /** Whose call it is. Of two that nothing tells apart each is one in turn, as agents at work at once may share ids. */
@@ -71,4 +78,12 @@ export class AnnouncedCalls {
       await within(left, this.#more.promise)
     }
   }
+}
+
+/** Its model is offered `server-tool`, with other signs replaced and cut off where it is long: no server can be read in it. */
+function onServer({ mcpServerName, mcpToolName }: Loose): Naming | undefined {
+  const [identifier, apiName] = [asName(mcpServerName), asName(mcpToolName)]
+  return identifier === undefined || apiName === undefined
+    ? undefined
+    : { apiName, identifier, source: 'mcp' }
 }

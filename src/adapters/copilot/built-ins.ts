@@ -4,7 +4,7 @@ import type { ToolCallInit } from '../../dispatcher/index.ts'
 import { asName, asObject, type Loose } from '../../wire/reading.ts'
 import type { SafeToolCall } from '../safe/tool-call.ts'
 import type { ObservedRun } from '../sdk-run/observed-run.ts'
-import type { AnnouncedCalls } from './announced.ts'
+import type { AnnouncedCall, AnnouncedCalls, Naming } from './announced.ts'
 import type { CopilotHooks, Hook } from './sdk.ts'
 import type { SubAgent, SubAgents } from './sub-agents.ts'
 
@@ -18,7 +18,7 @@ interface Running {
   readonly agents: SubAgents
   /** Once all that Copilot has said so far is told. */
   readonly told: Promise<unknown>
-  source(name: string): { readonly identifier?: string }
+  naming(name: string, announced: AnnouncedCall | undefined): Naming
   stopIfAsked(agent?: SubAgent): Promise<void>
   /** A call is told from now on. */
   asked(toolCallId: string | undefined): void
@@ -26,11 +26,25 @@ interface Running {
   ended(toolCallId: string | undefined): void
 }
 
+interface Asked {
+  /** As Copilot has it. */
+  readonly name: string
+  /** The arguments as they were announced, and as they are by now. */
+  readonly announced: unknown
+  readonly args: unknown
+  readonly agentId: string | undefined
+  /** There is a tool by this name whose code is here. */
+  readonly isOwn: boolean
+  /** Whether anybody may have something to say. */
+  isGuarded(): boolean
+}
+
 interface Open {
   readonly agentId: string | undefined
   readonly agent: SubAgent | undefined
   readonly id: string | undefined
   readonly call: SafeToolCall<unknown, unknown>
+  /** As Copilot has it. */
   readonly name: string
   /** As they are run. */
   readonly args: unknown
@@ -50,15 +64,18 @@ export class BuiltIns {
   }
 
   /** @param agentId of an agent that Copilot has called, where the call is not the session's own. */
-  async before(name: string, announced: unknown, args: unknown, agentId?: string): Promise<Loose> {
+  async before({ name, announced, args, agentId, isOwn, isGuarded }: Asked): Promise<Loose> {
+    const told = await this.#run.announced.take(agentId, name, announced)
+    // It is decided on where it runs. What an MCP server has by the same name, Copilot calls in its place.
+    if (isOwn && told?.onServer === undefined) return {}
+    if (told === undefined && isGuarded()) return UNTOLD
     const agent = await this.#run.agents.of(agentId)
-    const toolCallId = await this.#run.announced.take(agentId, name, announced)
+    const toolCallId = told?.id
     this.#run.asked(toolCallId)
     await this.#run.told
     const calls = agent?.calls() ?? (await this.#run.run.calls())
     const call = calls.openToolCall<unknown, unknown>({
-      apiName: name,
-      ...this.#run.source(name),
+      ...this.#run.naming(name, told),
       args,
       // What Copilot runs by itself is not asked for again when its session goes on.
       parkable: false,
@@ -135,49 +152,49 @@ export class BuiltIns {
   }
 }
 
-/** What is said to a call that no run is there for, where somebody was to decide on it. */
-const NOBODY = {
-  permissionDecision: 'deny',
-  permissionDecisionReason: 'No run is under way that it belongs to, so that nobody could decide on it.',
-} as const
+/** What is said to a call that nobody could decide on, where somebody was to. */
+const refusal = (permissionDecisionReason: string) =>
+  ({ permissionDecision: 'deny', permissionDecisionReason }) as const
+const NOBODY = refusal('No run is under way that it belongs to, so that nobody could decide on it.')
+const UNTOLD = refusal('Copilot did not say which tool it is, so that nobody could decide on it.')
 
 /** The user's hooks, and behind them ours. */
 export function withHooks(
   own: CopilotHooks = {},
   isOwnTool: (name: string) => boolean,
-  current: () => BuiltIns | 'nobody' | undefined,
+  current: () => BuiltIns | undefined,
+  isGuarded: () => boolean,
 ): CopilotHooks {
-  const builtIns = (name: string) => {
-    const found = isOwnTool(name) ? undefined : current()
-    return found === 'nobody' ? undefined : found
-  }
   return {
     ...own,
     async onPreToolUse(input, invocation) {
       const given = (await saidBy(own.onPreToolUse, input, invocation)) ?? {}
       const name = asName(input.toolName) ?? ''
-      if (!isOwnTool(name) && current() === 'nobody') return { ...given, ...NOBODY }
-      const called = builtIns(name)
+      const [called, isOwn] = [current(), isOwnTool(name)]
+      if (called === undefined && !isOwn && isGuarded()) return { ...given, ...NOBODY }
       if (called === undefined || given.permissionDecision === 'deny') return given
       try {
-        const args = given.modifiedArgs ?? input.toolArgs
-        return { ...given, ...(await called.before(name, input.toolArgs, args, agentOf(input, invocation))) }
+        const { toolArgs: announced } = input
+        const args = given.modifiedArgs ?? announced
+        const agentId = agentOf(input, invocation)
+        const ours = await called.before({ name, announced, args, agentId, isOwn, isGuarded })
+        return { ...given, ...ours }
       } catch (error) {
-        return { permissionDecision: 'deny', permissionDecisionReason: String(error) }
+        return refusal(String(error))
       }
     },
     async onPostToolUse(input, invocation) {
       const given = (await saidBy(own.onPostToolUse, input, invocation)) ?? {}
       const name = asName(input.toolName) ?? ''
       const result = asObject(given.modifiedResult) ?? asObject(input.toolResult) ?? {}
-      const ours = await builtIns(name)?.after(name, input.toolArgs, result, agentOf(input, invocation))
+      const ours = await current()?.after(name, input.toolArgs, result, agentOf(input, invocation))
       return { ...given, ...ours }
     },
     async onPostToolUseFailure(input, invocation) {
       const given = await saidBy(own.onPostToolUseFailure, input, invocation)
       const name = asName(input.toolName) ?? ''
       const error = asName(input.error) ?? 'the tool failed'
-      await builtIns(name)?.failed(name, input.toolArgs, error, agentOf(input, invocation))
+      await current()?.failed(name, input.toolArgs, error, agentOf(input, invocation))
       return given
     },
   }

@@ -135,7 +135,8 @@ async function watched(
     hooks: withHooks(
       config.hooks,
       (name) => isRunHere(config, name),
-      () => run?.builtIns ?? (guardsRun(host.dispatcher, {}) ? 'nobody' : undefined),
+      () => run?.builtIns,
+      () => guardsRun(host.dispatcher, {}),
     ),
   })
   const { send, sendAndWait, abort, disconnect, sessionId } = session

@@ -8,7 +8,7 @@ import { defined, isRecord } from '../../internal/objects.ts'
 import { asName, asObject, type Loose } from '../../wire/reading.ts'
 import { currentCalls } from '../safe/calls.ts'
 import { ObservedRun, type RunHost } from '../sdk-run/observed-run.ts'
-import { type AnnouncedCall, AnnouncedCalls } from './announced.ts'
+import { type AnnouncedCall, AnnouncedCalls, type Naming } from './announced.ts'
 import { BuiltIns } from './built-ins.ts'
 import { Lane } from './lane.ts'
 import {
@@ -141,14 +141,17 @@ export class SessionRun {
     const why = code === 'denied' ? refused : { error: new Error(reason) }
     if ((await this.builtIns.unrun(toolCallId, agentId, why)) || this.#asked.has(toolCallId)) return
     const calls = (await this.agents.of(agentId))?.calls() ?? (await this.run.calls())
-    const init = { toolCallId, apiName, args, ...this.source(apiName) }
+    const init = { toolCallId, args, ...this.naming(apiName, call) }
     if ('error' in why) await calls.failedCall(init, why.error)
     else await calls.toolCall({ ...init, refused }, () => Promise.reject(new Error(reason)))
   }
 
-  /** Whose tool it is: the user's, also where it is answered elsewhere, or Copilot's. */
-  source(apiName: string): { readonly identifier?: string } {
-    return this.#config.tools?.some(({ name }) => name === apiName) ? {} : { identifier: 'copilot' }
+  /** Whose tool it is: a server's, the user's, also where it is answered elsewhere, or Copilot's. */
+  naming(apiName: string, announced: AnnouncedCall | undefined): Naming {
+    if (announced?.onServer !== undefined) return announced.onServer
+    return this.#config.tools?.some(({ name }) => name === apiName)
+      ? { apiName }
+      : { apiName, identifier: 'copilot' }
   }
 
   asked(toolCallId: string | undefined): void {

@@ -1,6 +1,6 @@
 import type { RunnableHook } from '../../hooks/agent-hook.ts'
 import type { HookEvent } from '../../hooks/index.ts'
-import { matchesTool } from '../../internal/glob.ts'
+import { mayMeanTool } from '../../internal/glob.ts'
 
 /** A hook's `match` as a predicate. Patterns are tested against `apiName` and `identifier/apiName`. */
 export function compileMatch(match: RunnableHook['match']): ((event: HookEvent) => boolean) | undefined {
@@ -8,7 +8,7 @@ export function compileMatch(match: RunnableHook['match']): ((event: HookEvent) 
   if (typeof match === 'function') return match
   const test =
     typeof match === 'string'
-      ? (tool: NamedTool) => matchesTool(match, tool)
+      ? (tool: NamedTool) => mayMeanTool(match, tool)
       : ({ apiName, identifier }: NamedTool) =>
           found(match, apiName) || found(match, `${identifier}/${apiName}`)
   return (event) => {

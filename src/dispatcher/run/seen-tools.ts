@@ -1,4 +1,5 @@
 import type { LlmRequest } from '../../hooks/index.ts'
+import { mayMeanTool } from '../../internal/glob.ts'
 import { toolDefinitions } from '../../wire/request.ts'
 import { fits, mayFit, type RunTool } from './run-tool.ts'
 
@@ -71,8 +72,17 @@ export class SeenTools {
 
   has(pattern: string | RegExp): boolean {
     return (
-      [...this.#tools.values()].some((tool) => fits(pattern, tool)) ||
+      [...this.#tools.values()].some((tool) => fits(pattern, tool) || mayMean(pattern, tool)) ||
       [...this.#offered].some((name) => mayFit(pattern, name))
     )
   }
+}
+
+/** How a tool is reached is not known before it is called: it may be of an MCP server. */
+function mayMean(pattern: string | RegExp, { name: apiName, identifier }: RunTool): boolean {
+  return (
+    typeof pattern === 'string' &&
+    identifier !== undefined &&
+    mayMeanTool(pattern, { apiName, identifier, source: 'mcp' })
+  )
 }
