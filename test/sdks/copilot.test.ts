@@ -192,6 +192,27 @@ describe("Copilot's own tools", () => {
     expect(findAll(events, 'onToolCallError')).toEqual([])
   })
 
+  it.each([
+    ['bash', 'reject'],
+    ['look', 'reject'],
+    ['bash', 'user-not-available'],
+    ['look', 'user-not-available'],
+  ])('is a denied call, too, where %s is not permitted without a word (%s)', async (name, kind) => {
+    const { dispatcher, events } = dispatcherWith()
+    const tools = [{ name: 'look', description: 'x', parameters: { type: 'object' }, handler: () => 'found' }]
+    const call = name === 'bash' ? make() : ask('look', {})
+    await prompt(dispatcher, [call, done], {
+      builtIn: ['bash'],
+      onPermissionRequest: () => ({ kind }),
+      tools,
+    })
+    await dispatcher.drain()
+    expect(findAll(events, 'afterToolCall')).toMatchObject([
+      { apiName: name, outcome: 'denied', code: 'tool_approval' },
+    ])
+    expect(findAll(events, 'onToolCallError')).toEqual([])
+  })
+
   it("keep to the user's own hooks, which come first", async () => {
     const { dispatcher, told } = guarded()
     const hooks = {

@@ -138,7 +138,7 @@ export class SessionRun {
     const { id: toolCallId, agentId, args } = call
     const reason = asName(message) ?? 'Copilot did not say why it was not run.'
     const refused = { kind: 'deny', code: 'tool_approval', reason } as const
-    const why = code === 'denied' ? refused : { error: new Error(reason) }
+    const why = code === 'denied' || code === 'rejected' ? refused : { error: new Error(reason) }
     if ((await this.builtIns.unrun(toolCallId, agentId, why)) || this.#asked.has(toolCallId)) return
     const calls = (await this.agents.of(agentId))?.calls() ?? (await this.run.calls())
     const init = { toolCallId, args, ...this.naming(apiName, call) }
