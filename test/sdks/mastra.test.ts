@@ -1,8 +1,9 @@
 import { AsyncLocalStorage } from 'node:async_hooks'
+import { jsonSchema, tool } from 'ai'
 import { HookDispatcher } from 'hookspan'
 import { adapterContract, type ContractReply } from 'hookspan/adapter/contract'
 import { createApprovals, memoryStore } from 'hookspan/approval'
-import { deny } from 'hookspan/gates'
+import { deny, mutate } from 'hookspan/gates'
 import { observeMastra, parkedRun, unobserveMastra } from 'hookspan/mastra'
 import { mock, mockTools } from 'hookspan/mock'
 import { requireHuman, toolPolicy } from 'hookspan/policies'
@@ -10,7 +11,7 @@ import { beforeAll, describe, expect, it } from 'vitest'
 import { z } from 'zod'
 import { scripted } from '../adapter/subjects/ai-sdk.ts'
 import { traced } from '../support/span-tree.ts'
-import { dispatcherWith, eventsOf, findAll, toldLines } from '../support/told-events.ts'
+import { dispatcherWith, eventsOf, findAll, gate, toldLines } from '../support/told-events.ts'
 import { mastraSubject } from './subjects/mastra.ts'
 import { elsewhere } from './support/elsewhere.ts'
 import type { Untyped } from './support/sdks.ts'
@@ -87,6 +88,27 @@ describe('a mock is held to what the tool takes', () => {
     expect(await asked({ q: 7 })).toThrow(/args\.q: expected string/)
     expect(await asked({ note: 'a' })).toThrow(/expected string, received undefined/)
   })
+})
+
+it('changed arguments are held to the schema of a tool of the AI SDK, of which Mastra checks nothing', async () => {
+  const made = [{ q: 7 }, { q: 'b' }]
+  const { dispatcher, events } = dispatcherWith(gate('beforeToolCall', () => mutate(made.shift())))
+  const bodies: unknown[] = []
+  const look = tool({
+    description: 'Looks something up.',
+    inputSchema: jsonSchema({ type: 'object', properties: { q: { type: 'string' } }, required: ['q'] }),
+    execute: async (input) => {
+      bodies.push(input)
+      return 'found'
+    },
+  })
+  const replies = [call('look', { q: 'a' }, '1'), call('look', { q: 'a' }, '2'), { content: 'done' }]
+  await observeMastra(agentOf(replies, { tools: { look } }), { dispatcher }).generate('hi')
+  await dispatcher.drain()
+  expect(bodies).toEqual([{ q: 'b' }])
+  expect(findAll(events, 'onToolCallError')).toMatchObject([
+    { errorMessage: expect.stringContaining('do not fit the schema of the tool') },
+  ])
 })
 
 describe('the tools of MCP servers', () => {

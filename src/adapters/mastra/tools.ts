@@ -1,3 +1,4 @@
+import { callIfFit } from '../../adapter/changed-arguments.ts'
 import { RunSuspended } from '../../dispatcher/calls/suspended.ts'
 import { ToolResult, tellsFailure, wordsOf } from '../../dispatcher/calls/tool-outcome.ts'
 import type { ToolOutcome } from '../../dispatcher/index.ts'
@@ -130,7 +131,7 @@ class Call {
   async #make(input: unknown, options: MastraToolOptions): Promise<unknown> {
     const call = await this.#open(input, options)
     const decision = await call.decided
-    if (decision.state === 'run') return this.#perform(call, options)
+    if (decision.state === 'run') return this.#perform(call, input, options)
     if (decision.state !== 'waiting') return told(decision, this.#tool)
     const asked: Asked = {
       hookspan: 'approval',
@@ -174,7 +175,14 @@ class Call {
     return options.suspend(payload)
   }
 
-  async #perform(call: SafeToolCall<unknown, unknown>, options: MastraToolOptions): Promise<unknown> {
+  async #perform(
+    call: SafeToolCall<unknown, unknown>,
+    input: unknown,
+    options: MastraToolOptions,
+  ): Promise<unknown> {
+    const { parameters, inputSchema = parameters } = this.#tool
+    // Of a tool of the AI SDK, Mastra checks nothing where it is run.
+    const schema = takenBy(inputSchema)
     let given: { readonly value: unknown } | undefined
     let thrown: { readonly error: unknown } | undefined
     let suspended = false
@@ -188,7 +196,8 @@ class Call {
       try {
         const asked = { ...options, ...(options.suspend && { suspend }) }
         const made = { run: this.#run, name: this.#name, toolCallId: options.toolCallId }
-        const value = await whileAtWork(this.#tool, () => this.#execute(args, asked), made)
+        const body = () => whileAtWork(this.#tool, () => this.#execute(args, asked), made)
+        const value = await callIfFit(schema, input, args, body)
         given = { value }
       } catch (error) {
         thrown = { error }

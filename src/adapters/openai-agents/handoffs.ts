@@ -1,3 +1,4 @@
+import type { ToolOutcome } from '../../dispatcher/index.ts'
 import { defined } from '../../internal/objects.ts'
 import { parseArguments } from '../../wire/reading.ts'
 import { isLocked } from '../replace.ts'
@@ -100,11 +101,12 @@ async function handedOver(
     // The SDK stops for a human where it asks tools, and asks no handoff.
     parkable: false,
   })
-  const decided = await call.decided
-  if (decided.state !== 'run') {
-    if (toolCallId !== undefined) place.refusedHandoffs.set(toolCallId, decided.toToolMessage().content)
+  const stays = (outcome: ToolOutcome<unknown>) => {
+    if (toolCallId !== undefined) place.refusedHandoffs.set(toolCallId, outcome.toToolMessage().content)
     return agent
   }
+  const decided = await call.decided
+  if (decided.state !== 'run') return stays(decided)
   let next: { readonly agent: unknown } | undefined
   let thrown: { readonly error: unknown } | undefined
   const same = JSON.stringify(decided.args) === JSON.stringify(args)
@@ -118,6 +120,7 @@ async function handedOver(
     }
   })
   if (thrown !== undefined) throw thrown.error
+  if (outcome.state === 'denied' || outcome.state === 'rejected') return stays(outcome)
   if (next === undefined)
     throw outcome.state === 'errored' ? outcome.error : new Error('the handoff was not made')
   return next.agent

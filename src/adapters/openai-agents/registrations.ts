@@ -129,6 +129,19 @@ export function argumentsOf(
   }
 }
 
+/** Whether the SDK only reads the text of a call: of a JSON Schema it checks nothing. */
+export function isUnchecked({ invoke }: FunctionTool, { parsers }: Registrations): boolean {
+  const registered = parsers?.get(invoke)
+  const { parser } = isRecord(registered) ? registered : {}
+  if (typeof parser !== 'function') return false
+  try {
+    // No tool takes it: arguments are an object.
+    return parser('0') === 0
+  } catch {
+    return false
+  }
+}
+
 /** Where the built-ins are frozen, there is nothing to put back. */
 function restore(put: () => void): void {
   try {

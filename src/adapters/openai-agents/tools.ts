@@ -1,3 +1,4 @@
+import { callIfFit } from '../../adapter/changed-arguments.ts'
 import { CallRefused, RunSuspended } from '../../dispatcher/calls/suspended.ts'
 import type { ToolCallInit, ToolOutcome } from '../../dispatcher/index.ts'
 import { untilAborted } from '../../internal/async.ts'
@@ -7,7 +8,7 @@ import { isLocked } from '../replace.ts'
 import type { SafeToolCall } from '../safe/tool-call.ts'
 import { patches } from './patches.ts'
 import { callsHere, currentFrame, type Place, runIn, type ToolFrame } from './place.ts'
-import { argumentsOf, type Registrations, registerAlike, serverOf } from './registrations.ts'
+import { argumentsOf, isUnchecked, type Registrations, registerAlike, serverOf } from './registrations.ts'
 import type { Agent, AnyTool, FunctionTool, ToolCallDetails } from './sdk.ts'
 import { failureOf, watched } from './swallowed-failure.ts'
 
@@ -53,8 +54,7 @@ export function observeTool(tool: FunctionTool, home: ToolHome, registrations: R
     const call = (text: string, given: ToolCallDetails | undefined) =>
       invoke.apply(tool, [context, text, given, ...more] as unknown as Parameters<Invoke>)
     if (currentFrame() === undefined) return call(input, details)
-    // Read where nobody has yet: a schema is the user's code.
-    return invoked(tool, home, () => argumentsOf(tool, input, registrations), input, details, call)
+    return invoked(tool, home, registrations, input, details, call)
   }
   const needsApproval = tool.needsApproval === undefined ? undefined : own(tool.needsApproval)
   replaced(tool, 'invoke', invoke, standIn, registrations)
@@ -137,7 +137,7 @@ async function decidedFirst(
 async function invoked(
   tool: FunctionTool,
   home: ToolHome,
-  read: () => unknown,
+  registrations: Registrations,
   input: string,
   details: ToolCallDetails | undefined,
   invoke: (input: string, details: ToolCallDetails | undefined) => Promise<unknown>,
@@ -145,6 +145,8 @@ async function invoked(
   const frame = currentFrame() as NonNullable<ReturnType<typeof currentFrame>>
   const { place } = frame
   const id = details?.toolCall?.callId
+  // Read where nobody has yet: a schema is the user's code.
+  const read = () => argumentsOf(tool, input, registrations)
   // A tool that another tool's body invokes by itself is that call's.
   const held = frame.tool === undefined ? place.take(id, read) : undefined
   const args = held === undefined ? read() : held.args
@@ -158,6 +160,13 @@ async function invoked(
   if (decided.state !== 'run') return answerOf(decided)
   // What a schema made of the text may be nothing that it takes: where nobody changed it, it is given the text.
   const same = decided.args === args || toContent(decided.args) === toContent(args)
+  if (!same && isUnchecked(tool, registrations)) {
+    try {
+      await callIfFit(tool.parameters, args, decided.args, () => undefined)
+    } catch (error) {
+      return answerOf(await call.fail(error))
+    }
+  }
   const text = same ? input : toContent(decided.args)
   return new Body(place, call, () => invoke(text, details), details?.signal).run()
 }

@@ -265,6 +265,34 @@ describe('a tool', () => {
     expect(observed).toEqual(await told(bareRunner()))
   })
 
+  it.each([true, false])(
+    'is held to its JSON Schema where a gate changed its arguments, of which the SDK checks nothing (strict: %s)',
+    async (strict) => {
+      const dispatcher = new HookDispatcher()
+      const events = eventsOf(dispatcher)
+      const made = [{ q: 7 }, { query: 'b' }, { q: 'b' }]
+      const decide = () => mutate(made.shift())
+      dispatcher.use({ name: 'guard', gates: [{ id: 'other', point: 'beforeToolCall', decide }] })
+      const bodies: unknown[] = []
+      const parameters = { type: 'object', properties: { q: { type: 'string' } }, required: ['q'] } as const
+      const look = tool({
+        ...{ name: 'look', description: '', strict: strict as never },
+        parameters: { ...parameters, additionalProperties: !strict } as never,
+        execute: async (args) => {
+          bodies.push(args)
+          return 'found'
+        },
+      })
+      const model = scripted(LOOK, LOOK, LOOK, 'done')
+
+      await observeRunner(bareRunner(), { dispatcher }).run(agentOf({ model, tools: [look] }), 'hi')
+
+      expect(bodies).toEqual([{ q: 'b' }])
+      expect(JSON.stringify(model.lastCall?.request.input)).toContain('do not fit the schema of the tool')
+      expect(findAll(events, 'onToolCallError')).toHaveLength(2)
+    },
+  )
+
   it('has the arguments that its schema makes, and so has its condition of approval', async () => {
     const told = async (runner: Runner) => {
       const seen: unknown[] = []
@@ -396,6 +424,18 @@ describe('a handoff', () => {
         { id: 'no', point: 'beforeToolCall', match: 'transfer_to_*', decide: () => deny('closed today') },
       ],
     })
+    const { model, triage } = team()
+
+    const result = await observeRunner(bareRunner(), { dispatcher }).run(triage, 'hi')
+
+    expect(result.finalOutput).toBe('stayed')
+    expect(JSON.stringify(model.lastCall?.request.input)).toContain('closed today')
+  })
+
+  it('whose result a gate withholds stays with its agent, too', async () => {
+    const dispatcher = new HookDispatcher()
+    const decide = () => deny('closed today')
+    dispatcher.use({ name: 'guard', gates: [{ id: 'no', point: 'afterToolCall', decide }] })
     const { model, triage } = team()
 
     const result = await observeRunner(bareRunner(), { dispatcher }).run(triage, 'hi')
