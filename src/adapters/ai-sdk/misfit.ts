@@ -1,7 +1,6 @@
+import { misfitOf, problemBySchema } from '../../adapter/changed-arguments.ts'
 import { errorMessage, errorSentence } from '../../internal/errors.ts'
-import { canonicalJson } from '../../internal/json.ts'
 import { isRecord } from '../../internal/objects.ts'
-import { checkSchema, formatProblems } from '../../internal/schema/check-schema.ts'
 
 /** What the SDK takes as a schema, and a function that gives one. */
 interface Schema {
@@ -22,14 +21,15 @@ interface Validated {
 
 /** Why a tool cannot have what a gate or a human put in the place of arguments that the SDK had checked before. */
 export async function misfit(given: unknown, before: unknown, now: unknown): Promise<Error | undefined> {
-  if (now === before || canonicalJson(now) === canonicalJson(before)) return undefined
   const schema = schemaOf(given)
-  const problem = await problemOf(schema, now)
-  // A schema that makes something else of what it takes may not take what it made, which is what was decided on.
-  if (problem === undefined || (await problemOf(schema, before)) !== undefined) return undefined
-  return new Error(
-    `The arguments were changed, and do not fit the schema of the tool: ${errorSentence(problem)}`,
-  )
+  const problemOf = async (value: unknown): Promise<string | undefined> => {
+    const { '~standard': standard, validate } = schema ?? {}
+    if (standard !== undefined || validate !== undefined) return problemBySdk(schema as Schema, value)
+    const jsonSchema = await Promise.resolve(schema?.jsonSchema).catch(() => undefined)
+    return isRecord(jsonSchema) ? problemBySchema(jsonSchema, value) : undefined
+  }
+  const wrong = await misfitOf(problemOf, before, now)
+  return wrong === undefined ? undefined : new Error(errorSentence(wrong))
 }
 
 function schemaOf(given: unknown): Schema | undefined {
@@ -37,26 +37,15 @@ function schemaOf(given: unknown): Schema | undefined {
   return (given ?? undefined) as Schema | undefined
 }
 
-async function problemOf(schema: Schema | undefined, value: unknown): Promise<string | undefined> {
-  // The schema may write into what it is given.
-  const copy = structuredClone(value)
+async function problemBySdk(schema: Schema, value: unknown): Promise<string | undefined> {
   try {
-    const checked = await schema?.['~standard']?.validate(copy)
+    const checked = await schema['~standard']?.validate(value)
     if (checked !== undefined) return checked.issues?.map(textOf).join('; ')
-    if (schema !== undefined && schema.validate === undefined) return await unlike(schema.jsonSchema, copy)
-    const { success = true, error } = (await schema?.validate?.(copy)) ?? {}
+    const { success = true, error } = (await schema.validate?.(value)) ?? {}
     return success ? undefined : errorMessage(error)
   } catch (error) {
     return errorMessage(error)
   }
-}
-
-/** Nothing, where the schema cannot be read. */
-async function unlike(jsonSchema: unknown, value: unknown): Promise<string | undefined> {
-  const problems = await Promise.resolve(jsonSchema)
-    .then((schema) => (isRecord(schema) ? checkSchema(schema, value) : []))
-    .catch(() => [])
-  return problems.length === 0 ? undefined : formatProblems(problems, 'args')
 }
 
 function textOf({ path = [], message }: NonNullable<Checked['issues']>[number]): string {
