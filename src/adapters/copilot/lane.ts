@@ -13,6 +13,9 @@ export interface Turns {
 /** What ends a reply before it is whole. */
 const CUT = ['length', 'content_filter']
 
+/** Behind them no turn comes that a reply which was cut off goes on in. */
+const LAST = ['session.idle', 'session.error', 'subagent.completed', 'subagent.failed']
+
 /** What of an agent Copilot tells by events: its turns, and what its model was asked and answered. */
 export class Lane {
   readonly #told: Turns
@@ -22,6 +25,8 @@ export class Lane {
   #model: string
   readonly #tools: readonly Loose[]
   #turns = 0
+  /** A turn has begun that is not told yet. */
+  #isDue = false
   #llm: SafeModelCall<Loose> | undefined
   /** Told before the message of the call, and perhaps others beside it. */
   #usages: Loose[] = []
@@ -58,15 +63,16 @@ export class Lane {
   }
 
   async told({ type, data = {} }: CopilotEvent): Promise<void> {
-    if (type === 'assistant.turn_start' || type === 'assistant.turn_end') await this.#cut()
-    // What is still told after an abort is no turn any more.
-    if (type === 'assistant.turn_start' && !this.#told.signal?.aborted)
-      await this.#told.beginStep(this.#turns++)
+    if (type === 'assistant.turn_start') this.#isDue = true
+    // What a model said may be told after the turn that it was cut off in, and before the next call.
+    if (type === 'model.call_start' || type === 'assistant.message') await this.#begin()
     if (type === 'model.call_start') await this.#asking(data)
     if (type === 'assistant.usage') this.#usages.push(data)
     if (type === 'model.message' && asObject(data.message)?.role === 'assistant') {
       this.#said = asObject(data.message) ?? {}
     }
+    if (LAST.includes(type)) await this.#cut()
+    else if (!this.#isUntold) await this.#begin()
     if (type === 'assistant.message') await this.#answered(data)
     if (type === 'tool.execution_complete') this.#ran(data)
   }
@@ -82,6 +88,21 @@ export class Lane {
       request: { messages: [...this.#conversation], ...(this.#tools.length > 0 && { tools: this.#tools }) },
     })
     await this.#llm.decided
+  }
+
+  /** Of a call that its usage is known of, and that no message has ended, it is not known yet what its model said. */
+  get #isUntold(): boolean {
+    const { apiCallId } = usageOf({}, this.#usages)
+    return this.#llm !== undefined && apiCallId !== undefined && this.#said.apiCallId !== apiCallId
+  }
+
+  /** A turn, once the call before it has ended. */
+  async #begin(): Promise<void> {
+    if (!this.#isDue) return
+    this.#isDue = false
+    await this.#cut()
+    // What is still told after an abort is no turn any more.
+    if (!this.#told.signal?.aborted) await this.#told.beginStep(this.#turns++)
   }
 
   /** A reply at the limit of its tokens is no message of Copilot's: it has its model go on with it in a turn of its own. */
