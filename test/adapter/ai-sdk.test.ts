@@ -896,6 +896,23 @@ describe('one mock, one gate, one approval', () => {
     const errors: unknown[] = []
     await streamText(given()).consumeStream({ onError: (error) => void errors.push(error) })
     expect(errors).toEqual([expect.objectContaining({ code: 'RUN_DENIED' })])
+    for (const asked of ['text', 'steps', 'response', 'output'] as const)
+      await expect(streamText(given())[asked]).rejects.toMatchObject({ code: 'RUN_DENIED' })
+  })
+
+  it('streamObject() whose model says no such object has failed, as generateObject() has', async () => {
+    const { dispatcher, events } = dispatcherWith()
+    const { streamObject } = observeAISDK(ai, { dispatcher })
+    const { object, partialObjectStream } = streamObject({
+      model: says([text('no')]),
+      schema: z.object({ n: z.number() }),
+      prompt: 'go',
+    })
+    const failed = expect(object).rejects.toThrow(/No object generated/)
+    for await (const _part of partialObjectStream);
+    await failed
+    await dispatcher.drain()
+    expect(findAll(events, 'onComplete')).toMatchObject([{ reason: 'error' }])
   })
 })
 

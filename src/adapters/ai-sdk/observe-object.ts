@@ -24,11 +24,14 @@ export function observeStreamObject(sdk: SdkFunction, host: Host, gateway: unkno
     const run = beginCalls(host, args ?? {})
     run.onLeft = () => void run.end()
     const failed = ({ error }: { readonly error: unknown }) => run.fail(error)
+    // Also of what is no object, or not the one that was asked for.
+    const finished = ({ error }: { readonly error?: unknown }) =>
+      error === undefined ? run.end() : run.fail(error)
     const call = {
       ...args,
       ...admittedLate(run, args ?? {}),
       ...oneStep(run, host, args, gateway),
-      onFinish: before(() => run.end(), args.onFinish),
+      onFinish: before(finished, args.onFinish),
       onError: before(failed, args.onError ?? logged),
     }
     try {

@@ -1,3 +1,4 @@
+import { asObjects, asText } from '../../wire/reading.ts'
 import { type ObservedRun, whenAborted } from '../sdk-run/observed-run.ts'
 import { rememberRun } from '../sdk-run/parked-run.ts'
 import { ShownCalls } from './shown-calls.ts'
@@ -30,7 +31,21 @@ export function watchResult(result: unknown, run: ObservedRun): void {
     enumerable: false,
     value: () => readers.watch(teeStream.call(result)),
   })
+  withhold(result as object, run)
   whenAborted(run, () => readers.aborted())
+}
+
+/** All else that is asked of the result is made of its steps: what a gate at the run's end takes back is none of it. */
+function withhold(result: object, run: ObservedRun): void {
+  const steps = Object.getOwnPropertyDescriptor(Object.getPrototypeOf(result), 'steps')?.get
+  if (steps === undefined) return
+  const get = async () => {
+    const given: unknown = await steps.call(result)
+    const refusal = await run.over(asText(asObjects(given).at(-1)?.text))
+    if (refusal !== undefined) throw refusal
+    return given
+  }
+  Object.defineProperty(result, 'steps', { configurable: true, enumerable: false, get })
 }
 
 /** A reader that leaves has the SDK say so by an abort of its own. */
