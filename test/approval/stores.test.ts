@@ -416,9 +416,9 @@ it.skipIf(url === undefined)('redisStore forgets the places of what it forgot', 
     .poll(async () => {
       await store.add(request('one more'))
       await store.close('one more', 'cancelled', Date.now())
-      return (await client.zRange(`${prefix}approvals:over`, 0, -1)).length
+      const places = await client.zRange(`${prefix}approvals:over`, 0, -1)
+      return places.length < 10 && (await store.list({ status: 'answered' })).length
     })
-    .toBeLessThan(10)
-  expect(await store.list({ status: 'answered' })).toHaveLength(5)
+    .toBe(5)
   expect((await client.keys(`${prefix}approval:*`)).length).toBeLessThan(10)
 })
