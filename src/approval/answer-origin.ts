@@ -1,4 +1,6 @@
 import type { HeardAnswer } from '../gates/index.ts'
+import type { AnswerIdentity } from '../hooks/index.ts'
+import { ANSWER_IDENTITIES } from '../hooks/values.ts'
 import { a, type Fields } from '../internal/expect.ts'
 import { defined } from '../internal/objects.ts'
 
@@ -14,7 +16,7 @@ export interface AnswerOrigin {
    *
    * @default 'claimed'
    */
-  readonly identity?: 'proved' | 'claimed'
+  readonly identity?: AnswerIdentity
   /** From where it came over the network, as the server saw it. */
   readonly address?: string
   /** The account, of the operating system, of the process that took it. */
@@ -28,7 +30,7 @@ export interface KeptOrigin extends AnswerOrigin {
 
 export const ORIGIN: Fields<AnswerOrigin> = {
   channel: a.name,
-  identity: a.oneOf('proved', 'claimed'),
+  identity: a.oneOf(...ANSWER_IDENTITIES),
   address: a.name,
   user: a.name,
 }
@@ -48,9 +50,8 @@ export function keptOrigin(origin: Partial<KeptOrigin> = {}): object {
 /** What hooks and spans are told of it: neither address, account nor machine. It may be of anybody who writes to the store. */
 export function wayOf(origin: Partial<KeptOrigin> | undefined): Pick<HeardAnswer, 'channel' | 'identity'> {
   const { channel, identity } = origin ?? {}
-  const isKnown = identity === 'proved' || identity === 'claimed'
   return defined({
     channel: typeof channel === 'string' ? channel : undefined,
-    identity: isKnown ? identity : undefined,
+    identity: ANSWER_IDENTITIES.find((known) => known === identity),
   })
 }

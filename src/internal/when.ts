@@ -23,8 +23,9 @@ const TIME = /^\d{4}-\d\d(?:-\d\d(?<clock>T\d\d:\d\d(?::\d\d(?:\.\d+)?)?(?<zone>
  * @param zone of a time without one.
  */
 export function timeMs(text: string, zone: 'utc' | 'local'): number | undefined {
-  const { clock, zone: told } = TIME.exec(text)?.groups ?? {}
-  if (!TIME.test(text)) return undefined
+  const read = TIME.exec(text)
+  if (read === null) return undefined
+  const { clock, zone: told } = read.groups ?? {}
   const day = text.length === 7 ? `${text}-01` : text
   const whole = clock === undefined ? `${day}T00:00` : day
   const ms = Date.parse(told === undefined && zone === 'utc' ? `${whole}Z` : whole)

@@ -1,4 +1,4 @@
-import { callIfFit } from '../../adapter/changed-arguments.ts'
+import { misfitOf, problemBySchema } from '../../adapter/changed-arguments.ts'
 import { CallRefused, RunSuspended } from '../../dispatcher/calls/suspended.ts'
 import type { ToolCallInit, ToolOutcome } from '../../dispatcher/index.ts'
 import { untilAborted } from '../../internal/async.ts'
@@ -161,11 +161,8 @@ async function invoked(
   // What a schema made of the text may be nothing that it takes: where nobody changed it, it is given the text.
   const same = decided.args === args || toContent(decided.args) === toContent(args)
   if (!same && isUnchecked(tool, registrations)) {
-    try {
-      await callIfFit(tool.parameters, args, decided.args, () => undefined)
-    } catch (error) {
-      return answerOf(await call.fail(error))
-    }
+    const misfit = await misfitOf((value) => problemBySchema(tool.parameters, value), args, decided.args)
+    if (misfit !== undefined) return answerOf(await call.fail(new Error(misfit)))
   }
   const text = same ? input : toContent(decided.args)
   return new Body(place, call, () => invoke(text, details), details?.signal).run()

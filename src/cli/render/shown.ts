@@ -1,4 +1,4 @@
-import { visibleText } from '../../viewer/model/format.ts'
+import { ACTING, visibleText } from '../../viewer/model/format.ts'
 
 /** A name of a file or the like in one line of ours: what it holds acts on no terminal, and begins no line of its own. */
 export function shown(name: string): string {
@@ -7,8 +7,7 @@ export function shown(name: string): string {
 
 /** JSON for a terminal: what would act there, and JSON lets stand, is escaped. Read again, it is the same. */
 export function shownJson(value: unknown, indent?: number): string {
-  return JSON.stringify(value, null, indent).replace(
-    /[\p{Cc}\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]/gu,
-    (char) => (char === '\n' ? char : `\\u${char.charCodeAt(0).toString(16).padStart(4, '0')}`),
+  return JSON.stringify(value, null, indent).replace(ACTING, (char) =>
+    char === '\n' ? char : `\\u${char.charCodeAt(0).toString(16).padStart(4, '0')}`,
   )
 }

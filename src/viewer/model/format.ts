@@ -133,12 +133,15 @@ const BIDI: Record<string, string> = {
   '\u2069': 'PDI',
 }
 
+/** What acts on a terminal, and what turns the text around it. */
+export const ACTING = /[\p{Cc}\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]/gu
+
 /**
  * Text from a span with what would act made visible: control characters (terminal escapes among them) as their
  * pictures, direction overrides by name. Line breaks and tabs stay.
  */
 export function visibleText(text: string): string {
-  return text.replace(/[\p{Cc}\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]/gu, (char) => {
+  return text.replace(ACTING, (char) => {
     if (char === '\n' || char === '\t') return char
     if (char === '\r') return ''
     const code = char.charCodeAt(0)
