@@ -1,10 +1,11 @@
 import type { ToolOutcome } from '../../dispatcher/index.ts'
+import { toContent } from '../../internal/json.ts'
 import { defined } from '../../internal/objects.ts'
 import { parseArguments } from '../../wire/reading.ts'
 import { isLocked } from '../replace.ts'
 import { patches } from './patches.ts'
 import { currentFrame, type Place } from './place.ts'
-import type { Agent, Handoff, HandoffFilter, Item, RunState, Session } from './sdk.ts'
+import type { Agent, HandedOver, Handoff, HandoffFilter, Item, Session } from './sdk.ts'
 
 /**
  * A handoff is a tool call of the agent that hands over: gates decide on it, mocks may answer it. One that is not made
@@ -40,33 +41,36 @@ export function observeFilter<K extends string>(
   if (typeof filter !== 'function' || isLocked(owner, key)) return
   const filtered: HandoffFilter = (data) => {
     const { inputHistory, preHandoffItems, newItems } = data
+    const place = currentFrame()?.place
+    if (place === undefined) return filter.call(owner, data)
+    keepDecided(newItems, place)
     const { callId } = newItems.at(-1)?.rawItem ?? {}
-    const stays = currentFrame()?.place.refusedHandoffs.has(String(callId))
+    const stays = place.handoffs.get(String(callId))?.stays
     return stays ? { inputHistory, preHandoffItems, newItems } : filter.call(owner, data)
   }
   patches.replace(owner, key, filtered as never)
 }
 
-/** The SDK tells a handoff by the agent that took over; of one that was refused, the model is told why. */
-export function withRefusals(items: readonly Item[], { refusedHandoffs }: Place): readonly Item[] {
-  if (refusedHandoffs.size === 0) return items
+/** The SDK tells a handoff by the agent that took over; the model is told what gates made of that, or why it was refused. */
+export function withDecided(items: readonly Item[], { handoffs }: Place): readonly Item[] {
+  if (handoffs.size === 0) return items
   return items.map((item) => {
-    const why = whyRefused(item, refusedHandoffs)
-    return why === undefined ? item : { ...item, output: { type: 'text', text: why } }
+    const output = decidedOn(item, handoffs)
+    return output === undefined ? item : { ...item, output }
   })
 }
 
 /** The same in what goes on elsewhere, and in the history that the user has of the run. */
-export function keepRefusals({ _generatedItems: items = [] }: RunState, { refusedHandoffs }: Place): void {
+export function keepDecided(items: HandedOver['newItems'], { handoffs }: Place): void {
   for (const { rawItem } of items) {
-    if (rawItem === undefined) continue
-    const why = whyRefused(rawItem, refusedHandoffs)
-    if (why !== undefined) Object.assign(rawItem, { output: { type: 'text', text: why } })
+    const output = rawItem && decidedOn(rawItem, handoffs)
+    if (output !== undefined) Object.assign(rawItem as object, { output })
   }
 }
 
-function whyRefused({ type, callId }: Item, refused: Place['refusedHandoffs']): string | undefined {
-  return type === 'function_call_result' ? refused.get(String(callId)) : undefined
+function decidedOn({ type, callId }: Item, handoffs: Place['handoffs']): object | undefined {
+  const text = type === 'function_call_result' ? handoffs.get(String(callId))?.told : undefined
+  return text === undefined ? undefined : { type: 'text', text }
 }
 
 /** And in what is remembered of the conversation, before the run is over. */
@@ -77,7 +81,7 @@ export function observeSession(session: Session | undefined): void {
     if (typeof own !== 'function' || isLocked(session, key)) continue
     patches.replace(session, key, function (this: Session, items, ...more) {
       const place = currentFrame()?.place
-      return own.call(this, place === undefined ? items : withRefusals(items, place), ...more)
+      return own.call(this, place === undefined ? items : withDecided(items, place), ...more)
     })
   }
 }
@@ -101,19 +105,23 @@ async function handedOver(
     // The SDK stops for a human where it asks tools, and asks no handoff.
     parkable: false,
   })
+  const tell = (told: string, stays: boolean) => {
+    if (toolCallId !== undefined) place.handoffs.set(toolCallId, { told, stays })
+  }
   const stays = (outcome: ToolOutcome<unknown>) => {
-    if (toolCallId !== undefined) place.refusedHandoffs.set(toolCallId, outcome.toToolMessage().content)
+    tell(outcome.toToolMessage().content, true)
     return agent
   }
   const decided = await call.decided
   if (decided.state !== 'run') return stays(decided)
-  let next: { readonly agent: unknown } | undefined
+  let next: { readonly agent: unknown; readonly told: object } | undefined
   let thrown: { readonly error: unknown } | undefined
   const same = JSON.stringify(decided.args) === JSON.stringify(args)
   const outcome = await call.run(async (given) => {
     try {
-      next = { agent: await invoke(same ? text : JSON.stringify(given)) }
-      return { assistant: (next.agent as Agent | undefined)?.name }
+      const taking = await invoke(same ? text : JSON.stringify(given))
+      next = { agent: taking, told: { assistant: (taking as Agent | undefined)?.name } }
+      return next.told
     } catch (error) {
       thrown = { error }
       throw error
@@ -123,5 +131,7 @@ async function handedOver(
   if (outcome.state === 'denied' || outcome.state === 'rejected') return stays(outcome)
   if (next === undefined)
     throw outcome.state === 'errored' ? outcome.error : new Error('the handoff was not made')
+  const { content } = outcome.toToolMessage()
+  if (content !== toContent(next.told)) tell(content, false)
   return next.agent
 }

@@ -5,7 +5,7 @@ import { modelServer } from '../../wire/model-server.ts'
 import { asName, asText, type Loose } from '../../wire/reading.ts'
 import { isLocked } from '../replace.ts'
 import type { SafeModelCall } from '../safe/model-call.ts'
-import { withRefusals } from './handoffs.ts'
+import { withDecided } from './handoffs.ts'
 import {
   changedReply,
   readResponse,
@@ -85,7 +85,7 @@ async function open<R>(
   const frame = currentFrame() as NonNullable<ReturnType<typeof currentFrame>>
   const { place, tool } = frame
   const { input } = given
-  const request = typeof input === 'string' ? given : { ...given, input: withRefusals(input, place) }
+  const request = typeof input === 'string' ? given : { ...given, input: withDecided(input, place) }
   // A model that a tool's body asks by itself is none of the agent's turns.
   const calls = tool === undefined ? await place.turn(request) : callsHere(frame)
   const name = nameOf(model)

@@ -23,8 +23,8 @@ interface HeldToolCall {
 export class Place {
   readonly dispatcher: HookDispatcher
   readonly op: SafeOperation
-  /** What the model is to be told in the place of the SDK's own word on a handoff that was not made, by call id. */
-  readonly refusedHandoffs = new Map<string, string>()
+  /** What the model is to be told in the place of the SDK's own word on a handoff, by call id, and which were not made. */
+  readonly handoffs = new Map<string, { readonly told: string; readonly stays: boolean }>()
   /** Calls that wait for a human because the SDK itself asks for one, with when that was, in epoch milliseconds. */
   readonly asked: (AskedHuman & { readonly human: SafeHuman })[] = []
   /** The models that the runner's provider gives are not seen. */

@@ -14,7 +14,7 @@ import { startOperation } from '../safe/operation.ts'
 import { isStepLimit } from '../sdk-run/loop-limits.ts'
 import { warnOfFailure } from '../warn-once.ts'
 import { ADAPTER } from './capabilities.ts'
-import { keepRefusals } from './handoffs.ts'
+import { keepDecided } from './handoffs.ts'
 import { nameOf, observeModel, observeProvider } from './model.ts'
 import { tellAsked } from './own-approvals.ts'
 import { type ParkedRun, putParked, takeParked } from './parked.ts'
@@ -210,7 +210,7 @@ class ObservedRun {
   async #finished(place: Place, result: RunResult): Promise<void> {
     const { op } = place
     const { state } = result
-    if (state !== undefined) keepRefusals(state, place)
+    keepDecided(state?._generatedItems ?? [], place)
     if (op.ended) return
     if ((state?.getInterruptions().length ?? 0) > 0) {
       await tellAsked(place, state)
@@ -257,6 +257,8 @@ class ObservedRun {
   async #failed(place: Place, thrown: unknown): Promise<void> {
     const { op } = place
     const error = causeOf(thrown)
+    const { state } = (thrown ?? {}) as { state?: unknown }
+    if (isRunState(state)) keepDecided(state._generatedItems ?? [], place)
     try {
       if (!op.ended) await this.#ended(place, error)
     } finally {
