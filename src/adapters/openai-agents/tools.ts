@@ -153,9 +153,11 @@ async function invoked(
   if (frame.tool === undefined) place.made.add(id)
   const call =
     held?.call ??
-    (frame.tool === undefined ? await place.step() : callsHere(frame)).openToolCall<unknown, unknown>(
-      initOf(tool, home, args, id),
-    )
+    (frame.tool === undefined ? await place.step() : callsHere(frame)).openToolCall<unknown, unknown>({
+      ...initOf(tool, home, args, id),
+      // The SDK is past the moment at which it stops for a human, as after an approval for good; a tool that makes it is at work.
+      parkable: false,
+    })
   const decided = call.decision ?? (await call.decided)
   if (decided.state !== 'run') return answerOf(decided)
   // What a schema made of the text may be nothing that it takes: where nobody changed it, it is given the text.

@@ -153,6 +153,35 @@ describe('a call that its own tool wants a human for', () => {
   })
 })
 
+describe('a call of a tool that a human has approved for good', () => {
+  it.each([
+    ['approve', 'found b', ['a', 'b']],
+    ['park', 'not possible', ['a']],
+  ] as const)('is decided on where the SDK does not stop any more: %s', async (answer, told, ran) => {
+    const dispatcher = new HookDispatcher()
+    const approver: Approver = {
+      requestApproval: async () =>
+        answer === 'approve' ? { decision: 'approve', approver: 'ines' } : { decision: 'park' },
+    }
+    const asks = requireHuman({ match: 'look', when: ({ payload }) => (payload as { q: string }).q === 'b' })
+    dispatcher.use({ name: 'careful', gates: [asks], approver })
+    const [events, bodies] = [eventsOf(dispatcher), [] as string[]]
+    const model = scripted(LOOK, [['look', { q: 'b' }]], 'done')
+    const agent = agentOf({ model, tools: [looking(bodies, { needsApproval: true })] })
+    const runner = observed(bareRunner(), { dispatcher })
+    const { state, interruptions } = await runner.run(agent, 'hi')
+    state.approve(interruptions[0] as never, { alwaysApprove: true })
+
+    const result = await runner.run(agent, state)
+
+    expect(result.finalOutput).toBe('done')
+    expect(bodies).toEqual(ran)
+    expect(JSON.stringify(model.lastCall?.request.input)).toContain(told)
+    expect(findAll(events, 'afterStep').map(({ stepIndex }) => stepIndex)).toEqual([0, 1, 2])
+    expect(findAll(events, 'onComplete')).toMatchObject([{ totals: { steps: 3, toolCalls: 2 } }])
+  })
+})
+
 describe('a call that its own tool wants a human for, where nobody has answered yet', () => {
   it('waits on, and is asked about once', async () => {
     const { runner, bodies, events } = processOf(undefined, false)
