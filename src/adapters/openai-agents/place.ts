@@ -1,7 +1,7 @@
 import { AsyncLocalStorage } from 'node:async_hooks'
 import type { HookDispatcher, ToolCallInit } from '../../dispatcher/index.ts'
 import { errorMessage } from '../../internal/errors.ts'
-import { jsonIn } from '../../internal/json.ts'
+import { jsonIn, toContent } from '../../internal/json.ts'
 import { defined } from '../../internal/objects.ts'
 import { asName, asObject, asObjects, asText, parseArguments } from '../../wire/reading.ts'
 import { currentCalls, type SafeCalls } from '../safe/calls.ts'
@@ -42,6 +42,8 @@ export class Place {
   #offered: ReadonlySet<unknown> = new Set()
   /** Ids of the calls of the turn that are told: those that its tools were asked for, and those that run none. */
   readonly made = new Set<string | undefined>()
+  /** What a tool is run with where that is not what the model wrote, by call id. */
+  readonly changedArgs = new Map<string | undefined, string>()
   /** Ids of the calls that a human has told the SDK to make. */
   readonly approved = new Set<string | undefined>()
 
@@ -143,6 +145,15 @@ export class Place {
 
   hold(id: string | undefined, args: unknown, call: SafeToolCall<unknown, unknown>): void {
     this.#held.push({ id, args, call })
+    this.runsWith(id, args, call.args)
+  }
+
+  /** @returns the text that the tool is given, where that is not what the model wrote. */
+  runsWith(id: string | undefined, written: unknown, args: unknown): string | undefined {
+    const text = toContent(args)
+    if (args === written || text === toContent(written)) return undefined
+    this.changedArgs.set(id, text)
+    return text
   }
 
   /** The call that was decided before. Two may share an id: then their arguments tell. */
@@ -168,6 +179,7 @@ export class Place {
       if (init !== undefined) await step?.openToolCall<unknown, unknown>(init).outcome
     }
     this.made.clear()
+    this.changedArgs.clear()
     this.#step = undefined
     this.#answered = undefined
     // Decided, and kept from running by the SDK: a guardrail of the tool, or of its neighbours, refused.

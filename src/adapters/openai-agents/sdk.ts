@@ -41,8 +41,16 @@ export interface FunctionTool {
   readonly name: string
   readonly description?: string
   readonly parameters?: unknown
+  readonly outputSchema?: unknown
+  readonly inputGuardrails?: readonly ToolGuardrail[]
+  readonly outputGuardrails?: readonly ToolGuardrail[]
   invoke(context: unknown, input: string, details?: ToolCallDetails): Promise<unknown>
   needsApproval?(context: unknown, args: unknown, callId?: string): Promise<boolean>
+}
+
+/** Checks a call of a function before it is run, or what it gave. */
+export interface ToolGuardrail {
+  run(data: { readonly toolCall?: Item & { readonly callId?: string } }, ...more: unknown[]): unknown
 }
 
 /** A tool of any kind: those that are no functions are run by the provider, or by the SDK itself. */

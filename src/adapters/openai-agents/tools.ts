@@ -2,10 +2,11 @@ import { misfitOf, problemBySchema } from '../../adapter/changed-arguments.ts'
 import { CallRefused, RunSuspended } from '../../dispatcher/calls/suspended.ts'
 import type { ToolCallInit, ToolOutcome } from '../../dispatcher/index.ts'
 import { untilAborted } from '../../internal/async.ts'
-import { toContent } from '../../internal/json.ts'
+import { jsonIn, toContent } from '../../internal/json.ts'
 import { defined, isRecord } from '../../internal/objects.ts'
 import { isLocked } from '../replace.ts'
 import type { SafeToolCall } from '../safe/tool-call.ts'
+import { observeGuardrails } from './guardrails.ts'
 import { patches } from './patches.ts'
 import { callsHere, currentFrame, type Place, runIn, type ToolFrame } from './place.ts'
 import { argumentsOf, isUnchecked, type Registrations, registerAlike, serverOf } from './registrations.ts'
@@ -46,6 +47,7 @@ const originals = new WeakMap<object, unknown>()
  * @returns false for one that is locked.
  */
 export function observeTool(tool: FunctionTool, home: ToolHome, registrations: Registrations): boolean {
+  observeGuardrails(tool)
   if (patches.has(tool)) return true
   if (isLocked(tool, 'invoke') || (tool.needsApproval !== undefined && isLocked(tool, 'needsApproval')))
     return false
@@ -90,7 +92,7 @@ export function initOf(
   args: unknown,
   id: string | undefined,
 ): ToolCallInit<unknown> {
-  const { name, description, parameters } = tool
+  const { name, description, parameters, outputSchema } = tool
   return {
     ...defined({ toolCallId: id }),
     ...home,
@@ -100,6 +102,7 @@ export function initOf(
     outlastsAbort: true,
     ...(description !== undefined && description !== '' && { description }),
     ...(isRecord(parameters) && { inputSchema: parameters }),
+    ...(isRecord(outputSchema) && { outputSchema }),
   }
 }
 
@@ -159,27 +162,29 @@ async function invoked(
       parkable: false,
     })
   const decided = call.decision ?? (await call.decided)
-  if (decided.state !== 'run') return answerOf(decided)
+  if (decided.state !== 'run') return answerOf(decided, tool)
   // What a schema made of the text may be nothing that it takes: where nobody changed it, it is given the text.
-  const same = decided.args === args || toContent(decided.args) === toContent(args)
-  if (!same && isUnchecked(tool, registrations)) {
+  const changed = place.runsWith(id, args, decided.args)
+  if (changed !== undefined && isUnchecked(tool, registrations)) {
     const misfit = await misfitOf((value) => problemBySchema(tool.parameters, value), args, decided.args)
-    if (misfit !== undefined) return answerOf(await call.fail(new Error(misfit)))
+    if (misfit !== undefined) return answerOf(await call.fail(new Error(misfit)), tool)
   }
-  const text = same ? input : toContent(decided.args)
-  return new Body(place, call, () => invoke(text, details), details?.signal).run()
+  return new Body(place, call, tool, () => invoke(changed ?? input, details), details?.signal).run()
 }
 
 /** What the SDK is given as the tool's output. */
-function answerOf(outcome: ToolOutcome<unknown>): unknown {
+function answerOf(outcome: ToolOutcome<unknown>, { outputSchema }: FunctionTool): unknown {
   const { content } = outcome.toToolMessage()
-  return 'result' in outcome && toContent(outcome.result) === content ? outcome.result : content
+  if ('result' in outcome && toContent(outcome.result) === content) return outcome.result
+  // Of a tool that declares what it gives, the SDK makes a text into JSON once more.
+  return outputSchema === undefined ? content : jsonIn(content, content)
 }
 
 /** The tool's own function, inside of its call. */
 class Body {
   readonly #place: Place
   readonly #call: SafeToolCall<unknown, unknown>
+  readonly #tool: FunctionTool
   readonly #invoke: () => Promise<unknown>
   readonly #signal: AbortSignal | undefined
   readonly #frame: ToolFrame = {}
@@ -189,11 +194,13 @@ class Body {
   constructor(
     place: Place,
     call: SafeToolCall<unknown, unknown>,
+    tool: FunctionTool,
     invoke: () => Promise<unknown>,
     signal: AbortSignal | undefined,
   ) {
     this.#place = place
     this.#call = call
+    this.#tool = tool
     this.#invoke = invoke
     this.#signal = signal
   }
@@ -208,7 +215,7 @@ class Body {
     }
     if (outcome.state === 'waiting') return this.#given?.value ?? ''
     if (outcome.state === 'completed' && outcome.result === this.#given?.value) return outcome.result
-    return answerOf(outcome)
+    return answerOf(outcome, this.#tool)
   }
 
   /** The tool has a time limit of its own, after which the SDK does not wait for it. */

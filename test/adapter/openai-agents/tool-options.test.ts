@@ -1,0 +1,164 @@
+import { RunState, tool } from '@openai/agents'
+import { HookDispatcher } from 'hookspan'
+import { deny, type Gate, mutate, requireApproval } from 'hookspan/gates'
+import { mock, mockTools } from 'hookspan/mock'
+import { afterEach, describe, expect, it } from 'vitest'
+import { z } from 'zod'
+import { dispatcherWith, find } from '../../support/told-events.ts'
+import { agentOf, bareRunner, letAllGo, looking, observed, scripted } from './support.ts'
+
+afterEach(letAllGo)
+
+const toolResult = (model: ReturnType<typeof scripted>) =>
+  (model.calls.at(-1)?.request.input as undefined | { type?: string; output?: { text: string } }[])?.find(
+    ({ type }) => type === 'function_call_result',
+  )?.output?.text
+
+describe('the guardrails of a tool', () => {
+  const watching = () => {
+    const shown: unknown[] = []
+    const run = async ({ toolCall }: { toolCall: { arguments: string } }) => {
+      shown.push(JSON.parse(toolCall.arguments).q)
+      return { behavior: { type: 'allow' } }
+    }
+    const guardrails = { inputGuardrails: [{ name: 'in', run }], outputGuardrails: [{ name: 'out', run }] }
+    return { guardrails, shown }
+  }
+
+  it.each<[string, object, unknown[]]>([
+    ['in the process', { decision: 'approve', approver: 'ines' }, ['changed', 'changed']],
+    ['by a human', { decision: 'edit', approver: 'ines', args: { q: 'edited' } }, ['edited', 'edited']],
+  ])('are shown what the tool is run with, changed %s', async (_by, answer, expected) => {
+    const { guardrails, shown } = watching()
+    const dispatcher = new HookDispatcher()
+    const gates: Gate[] = [
+      { id: 'changes', point: 'beforeToolCall', decide: () => mutate({ q: 'changed' }) },
+      { id: 'asks', point: 'beforeToolCall', decide: () => requireApproval({ allow: ['approve', 'edit'] }) },
+    ]
+    dispatcher.use({ name: 'guard', gates, approver: { requestApproval: async () => answer as never } })
+    const bodies: string[] = []
+    const look = looking(bodies, guardrails)
+    const { inputGuardrails } = look
+    const run = inputGuardrails?.[0]?.run
+    const agent = agentOf({ model: scripted([['look', { q: 'a' }]], 'done'), tools: [look] })
+
+    await observed(bareRunner(), { dispatcher }).run(agent, 'hi')
+
+    expect(bodies).toEqual(expected.slice(0, 1))
+    expect(shown).toEqual(expected)
+    letAllGo()
+    expect(inputGuardrails?.[0]?.run).toBe(run)
+  })
+
+  it('are shown it where the run was parked in between, and the call as it was where nobody changed it', async () => {
+    for (const edited of [true, false]) {
+      const { guardrails, shown } = watching()
+      const agent = agentOf({
+        model: scripted([['look', { q: 'a' }]], 'done'),
+        tools: [looking([], guardrails)],
+      })
+      let saved: string | undefined
+      for (const answer of [
+        { decision: 'park' },
+        edited
+          ? { decision: 'edit', approver: 'ines', args: { q: 'edited' } }
+          : { decision: 'approve', approver: 'ines' },
+      ]) {
+        const dispatcher = new HookDispatcher()
+        const asks: Gate = {
+          id: 'asks',
+          point: 'beforeToolCall',
+          decide: () => requireApproval({ allow: ['approve', 'edit'] }),
+        }
+        dispatcher.use({
+          name: 'guard',
+          gates: [asks],
+          approver: { requestApproval: async () => answer as never },
+        })
+        const input = saved === undefined ? 'hi' : await RunState.fromString(agent, saved)
+        saved = (await observed(bareRunner(), { dispatcher }).run(agent, input as never)).state.toString()
+        letAllGo()
+      }
+      expect(shown).toEqual(edited ? ['edited', 'edited'] : ['a', 'a'])
+    }
+  })
+})
+
+it('what a guardrail puts in the place of an output is told to the model alone', async () => {
+  const { dispatcher, events } = dispatcherWith()
+  const run = async () => ({ behavior: { type: 'rejectContent', message: 'withheld' } })
+  const model = scripted([['look', { q: 'a' }]], 'done')
+  const look = looking([], { outputGuardrails: [{ name: 'out', run }] })
+
+  await observed(bareRunner(), { dispatcher }).run(agentOf({ model, tools: [look] }), 'hi')
+
+  expect(find(events, 'afterToolCall')).toMatchObject({ content: 'found a' })
+  expect(toolResult(model)).toBe('withheld')
+})
+
+it('a call that the body of a tool makes is denied where its approver parks runs', async () => {
+  const dispatcher = new HookDispatcher()
+  const asks: Gate = { id: 'asks', point: 'beforeToolCall', match: 'look', decide: () => requireApproval() }
+  dispatcher.use({
+    name: 'guard',
+    gates: [asks],
+    approver: { requestApproval: async () => ({ decision: 'park' }) },
+  })
+  const bodies: string[] = []
+  const look = looking(bodies)
+  const outer = tool({
+    name: 'outer',
+    description: 'Calls the other.',
+    parameters: z.object({}),
+    execute: (_args, context) => look.invoke(context as never, '{"q":"a"}'),
+  })
+  const model = scripted([['outer', {}]], 'done')
+
+  await observed(bareRunner(), { dispatcher }).run(agentOf({ model, tools: [outer, look] }), 'hi')
+
+  expect(bodies).toEqual([])
+  expect(toolResult(model)).toContain('not possible')
+})
+
+describe('a tool that declares what it gives', () => {
+  const found = () =>
+    tool({
+      name: 'look',
+      description: 'Looks something up.',
+      parameters: z.object({ q: z.string() }),
+      outputSchema: z.object({ found: z.string() }),
+      execute: async ({ q }) => ({ found: q }),
+    })
+
+  it('is refused in JSON, not in a text that holds it', async () => {
+    const dispatcher = new HookDispatcher()
+    dispatcher.use({
+      name: 'guard',
+      gates: [{ id: 'no', point: 'beforeToolCall', decide: () => deny('not today') }],
+    })
+    const model = scripted([['look', { q: 'a' }]], 'done')
+
+    await observed(bareRunner(), { dispatcher }).run(agentOf({ model, tools: [found()] }), 'hi')
+
+    expect(JSON.parse(toolResult(model) ?? '')).toMatchObject({ denied: true, reason: 'not today' })
+  })
+
+  it.each([
+    [{ found: 'it' }, undefined],
+    [{ lost: 'it' }, 'MOCK_RESULT'],
+  ])('is mocked by what its schema takes: %j', async (result, code) => {
+    const dispatcher = new HookDispatcher()
+    const mocks = mockTools(dispatcher, [mock('look').returns(result)])
+    const model = scripted([['look', { q: 'a' }]], 'done')
+
+    const run = observed(bareRunner(), { dispatcher }).run(agentOf({ model, tools: [found()] }), 'hi')
+
+    if (code === undefined) {
+      await run
+      expect(JSON.parse(toolResult(model) ?? '')).toEqual(result)
+    } else {
+      await run.catch(() => {})
+      expect(() => mocks.assertUsed()).toThrow(expect.objectContaining({ code }))
+    }
+  })
+})
