@@ -218,7 +218,7 @@ class Call {
     // The SDK has its own words for the model.
     if (given !== undefined && isUnfit(given.value) && 'result' in outcome && outcome.result === given.value)
       return given.value
-    return told(outcome, this.#tool)
+    return told(outcome, this.#tool, given?.value)
   }
 }
 
@@ -237,26 +237,47 @@ function asUnfit(value: unknown): unknown {
 }
 
 /** What the model is told in the place of results, as the SDK has it. */
-const said = new WeakMap<object, { readonly type: 'text' | 'error-text'; readonly value: string }>()
+type Words =
+  | { readonly type: 'text' | 'error-text'; readonly value: string }
+  | { readonly type: 'json'; readonly value: object }
+const said = new WeakMap<object, Words>()
 const worded = new WeakSet<MastraTool>()
 
-/** What the model is told of a call that has ended. @throws what the tool threw, or a failure of which there is nothing but words. */
-function told(outcome: ToolOutcome, tool: MastraTool): unknown {
+/**
+ * What the model is told of a call that has ended.
+ *
+ * @param own what the tool gave.
+ * @throws what the tool threw, or a failure of which there is nothing but words.
+ */
+function told(outcome: ToolOutcome, tool: MastraTool, own?: unknown): unknown {
   if ('result' in outcome) {
     const { result } = outcome
     const fails = tellsFailure(outcome)
-    const value = fails ? outcome.toToolMessage().content : wordsOf(outcome)
+    const value =
+      fails || (result !== own && isNoText(result, tool)) ? outcome.toToolMessage().content : wordsOf(outcome)
     if (value === undefined) return result
     // The SDK looks words up by the result alone.
     if (typeof result === 'object' && result !== null)
-      said.set(result, { type: fails ? 'error-text' : 'text', value })
-    else if (fails) throw new Error(value)
-    else return value
-    tellWords(tool)
-    return result
+      return say(tool, result, { type: fails ? 'error-text' : 'text', value })
+    if (fails) throw new Error(value)
+    return value
   }
   if (outcome.state === 'errored') throw outcome.error
-  return JSON.parse(outcome.toToolMessage().content)
+  const refusal: object = JSON.parse(outcome.toToolMessage().content)
+  // What a tool makes of its results for the model, it cannot make of this.
+  return tool.toModelOutput === undefined ? refusal : say(tool, refusal, { type: 'json', value: refusal })
+}
+
+/** In the place of what an agent gives, of which the SDK tells the model the text alone. */
+function isNoText(result: unknown, { id, toModelOutput }: MastraTool): boolean {
+  const isAgent = toModelOutput !== undefined && asName(id)?.startsWith('agent-') === true
+  return isAgent && isRecord(result) && typeof result.text !== 'string'
+}
+
+function say(tool: MastraTool, result: object, words: Words): object {
+  said.set(result, words)
+  tellWords(tool)
+  return result
 }
 
 /** Has Mastra ask us for what the model is told of a result. */
