@@ -1,12 +1,21 @@
-import { callsHere, currentCalls, parentOfOther } from '../dispatcher/calls/call-maker.ts'
-import type { HookDispatcher, ParentOperation, ToolCallInit, ToolOutcome } from '../dispatcher/index.ts'
+import { type CallMaker, callsHere, currentCalls, parentOfOther } from '../dispatcher/calls/call-maker.ts'
+import { RunSuspended } from '../dispatcher/calls/suspended.ts'
+import type {
+  HookDispatcher,
+  ParentOperation,
+  ToolCallInit,
+  ToolFunction,
+  ToolOutcome,
+} from '../dispatcher/index.ts'
 import { type AdapterInfo, CAPABILITIES } from '../dispatcher/run/capabilities.ts'
+import { isThenable } from '../internal/async.ts'
 import { HookspanError } from '../internal/errors.ts'
 import { a, expected, type Fields } from '../internal/expect.ts'
 import { marksOf } from '../internal/marks-of.ts'
 import { defined, isRecord } from '../internal/objects.ts'
 import { assertAdapterOptions } from './adapter-options.ts'
 import { callIfFit } from './changed-arguments.ts'
+import { isBubbleUp, isGraphInterrupt, isStrandsInterrupt } from './interrupts.ts'
 
 export interface WrapToolsOptions {
   dispatcher: HookDispatcher
@@ -182,29 +191,62 @@ function callOf(
     const init: ToolCallInit = { apiName, args, ...about, ...idOf(rest[0]) }
     const run = (now: unknown) => callIfFit(schema, args, now, () => body([now, ...rest]))
     const calls = callsHere(dispatcher)
-    if (calls !== undefined) return resultOf(apiName, await calls.toolCall(init, run), onRefused)
+    if (calls !== undefined) return resultOf(apiName, await made(calls, init, run), onRefused)
     const alone = async (given: unknown, parent?: ParentOperation, signal?: AbortSignal) => {
       const op = dispatcher.startOperation({
         ...defined({ agentName, parent, signal }),
         input: given,
         adapter: ADAPTER,
       })
-      const outcome = await op.run(async () => {
+      const call = await op.run(async () => {
         // The call of a run that is refused says so.
         const admitted = await op.admit().catch(() => given)
-        return op.toolCall({ ...init, args: admitted }, run)
+        return made(op, { ...init, args: admitted }, run)
       })
+      const { outcome } = call
       if (outcome.state === 'errored') await op.fail(outcome.error)
+      // Whoever stopped it makes the call again once there is an answer, in a run of its own.
+      else if (outcome.state === 'waiting') op.park({ waitingFor: 'human' })
       else await op.complete()
-      return resultOf(apiName, outcome, onRefused)
+      return resultOf(apiName, call, onRefused)
     }
     // In a run of another dispatcher it is a call of that run, too: each has its say, once.
     const other = currentCalls()
     if (other === undefined) return alone(args)
     const told = (given: unknown, { signal }: { signal: AbortSignal }) =>
       alone(given, { ...(parentOfOther(dispatcher) as ParentOperation) }, signal)
-    return resultOf(apiName, await other.toolCall(init, told), onRefused)
+    return resultOf(apiName, await made(other, init, told), onRefused)
   }
+}
+
+interface Made {
+  readonly outcome: ToolOutcome
+  /** What the SDK threw through the tool, which is to go on to it. */
+  readonly thrown?: unknown
+}
+
+/** A tool in which its SDK stops the run to ask somebody, or leaves its graph, has not failed. */
+async function made(
+  calls: CallMaker,
+  init: ToolCallInit,
+  run: ToolFunction<unknown, unknown>,
+): Promise<Made> {
+  let thrown: unknown
+  const caught = (error: unknown): undefined => {
+    const waits = isGraphInterrupt(error) || isStrandsInterrupt(error)
+    if (!waits && !isBubbleUp(error)) throw error
+    thrown = error
+    if (waits) throw new RunSuspended()
+  }
+  const outcome = await calls.toolCall(init, (args, context) => {
+    try {
+      const value = run(args, context)
+      return isThenable(value) ? value.then(undefined, caught) : value
+    } catch (error) {
+      return caught(error)
+    }
+  })
+  return { outcome, thrown }
 }
 
 /** Many SDKs give the model's id of the call beside the arguments. */
@@ -213,7 +255,8 @@ function idOf(context: unknown): { toolCallId?: string } {
   return typeof id === 'string' && id !== '' ? { toolCallId: id } : {}
 }
 
-function resultOf(name: string, outcome: ToolOutcome, onRefused: 'throw' | 'tell'): unknown {
+function resultOf(name: string, { outcome, thrown }: Made, onRefused: 'throw' | 'tell'): unknown {
+  if (thrown !== undefined) throw thrown
   if ('result' in outcome) return outcome.result
   if (outcome.state === 'errored') throw outcome.error
   if (onRefused === 'tell') return outcome.toToolMessage().content

@@ -100,16 +100,6 @@ export function loadToJsonSchema(): Promise<LcToJsonSchema> {
   return toJsonSchema
 }
 
-/** What LangGraph throws to stop or to leave a graph, and is no failure. */
-export function isBubbleUp(error: unknown): boolean {
-  return (error as { is_bubble_up?: unknown } | null | undefined)?.is_bubble_up === true
-}
-
-/** Of these, what waits for an answer. */
-export function isInterrupt(error: unknown): boolean {
-  return isBubbleUp(error) && /Interrupt/.test(String((error as Error).name))
-}
-
 export function isToolMessage(message: unknown): message is LcMessage & { readonly tool_call_id: string } {
   return typeof (message as LcMessage | undefined)?.tool_call_id === 'string'
 }

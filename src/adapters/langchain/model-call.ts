@@ -1,3 +1,4 @@
+import { isBubbleUp } from '../../adapter/interrupts.ts'
 import { currentModelCall } from '../../dispatcher/run/live-calls.ts'
 import type { LlmRequest, LlmResponse } from '../../hooks/index.ts'
 import { defined } from '../../internal/objects.ts'
@@ -9,7 +10,6 @@ import { changedReply } from './changed-reply.ts'
 import { hearing } from './graph-place.ts'
 import { seeInnerCalls } from './inner-calls.ts'
 import {
-  isBubbleUp,
   type LcHandler,
   type LcMessage,
   type LcModelRequest,

@@ -1,3 +1,4 @@
+import { isGraphInterrupt } from '../../adapter/interrupts.ts'
 import { RunSuspended } from '../../dispatcher/calls/suspended.ts'
 import type { HookDispatcher } from '../../dispatcher/index.ts'
 import type { AdapterInfo } from '../../dispatcher/run/capabilities.ts'
@@ -10,7 +11,7 @@ import { configuredServer } from '../configured-server.ts'
 import { startOperation } from '../safe/operation.ts'
 import { whenGone } from '../when-gone.ts'
 import { LANGGRAPH_CAPABILITIES } from './capabilities.ts'
-import { isInterrupt, type LcMessage } from './lang-chain.ts'
+import type { LcMessage } from './lang-chain.ts'
 import { generationIn, plainMessages, readGeneration, readReply } from './messages.ts'
 import { providerNamed } from './providers.ts'
 import { type Going, goingOf, interrupt, isTop, OURS, operationOf, type Root } from './told-graphs.ts'
@@ -92,7 +93,7 @@ export class ToldRuns {
   readonly chainError = (error: unknown, runId: string): Promise<void> => {
     // A node that asks stops the graph, which ends without an error.
     const root = this.#going.roots.get(runId)
-    if (isInterrupt(error) && root !== undefined) root.waits = true
+    if (isGraphInterrupt(error) && root !== undefined) root.waits = true
     return this.#going.end(runId, { error })
   }
 
@@ -202,7 +203,7 @@ export class ToldRuns {
     const { call } = tools.get(runId) ?? {}
     const root = roots.get(runId)
     tools.delete(runId)
-    const waits = isInterrupt(error)
+    const waits = isGraphInterrupt(error)
     if (waits && root !== undefined) root.waits = true
     await call?.fail(waits ? new RunSuspended() : error)
     await this.#going.end(runId, { error })

@@ -1,3 +1,4 @@
+import { isBubbleUp, isGraphInterrupt } from '../../adapter/interrupts.ts'
 import { RunSuspended } from '../../dispatcher/calls/suspended.ts'
 import { ToolResult, tellsFailure, wordsOf } from '../../dispatcher/calls/tool-outcome.ts'
 import type { HookDispatcher, ToolCallDecision, ToolCallInit, ToolOutcome } from '../../dispatcher/index.ts'
@@ -7,8 +8,6 @@ import { serverOf } from '../mcp/listed-tools.ts'
 import type { SafeToolCall } from '../safe/tool-call.ts'
 import { type AgentRun, withinTool } from './agent-run.ts'
 import {
-  isBubbleUp,
-  isInterrupt,
   isToolMessage,
   type LcHandler,
   type LcMessage,
@@ -48,9 +47,9 @@ export async function callTool(
     passAnswers(agent, request)
     const made = decision.state === 'run' ? await runTool(call, request, handler) : { outcome: decision }
     if (made.thrown !== undefined) {
-      if (isInterrupt(made.thrown)) agent.waits(false)
+      if (isGraphInterrupt(made.thrown)) agent.waits(false)
       end()
-      if (isInterrupt(made.thrown)) await agent.parked()
+      if (isGraphInterrupt(made.thrown)) await agent.parked()
       throw made.thrown
     }
     // The SDK has said it.
@@ -114,7 +113,7 @@ export async function runTool<R extends Pick<LcToolRequest, 'toolCall' | 'tool'>
   const outcome = await call.run(async (args) => {
     try {
       const asked = { ...request, toolCall: { ...request.toolCall, args } }
-      message = await withinTool(request.toolCall.name, isInterrupt, () => handler(asked))
+      message = await withinTool(request.toolCall.name, isGraphInterrupt, () => handler(asked))
       const said = messageIn(message, request)
       if (said !== undefined && isOfNoTool(said, request)) throw new NoSuchTool(toContent(said.content))
       return said === undefined ? message : saidBy(said)
@@ -122,7 +121,7 @@ export async function runTool<R extends Pick<LcToolRequest, 'toolCall' | 'tool'>
       if (!isBubbleUp(error)) throw error
       thrown = error
       // What was left for another graph is done here; what waits goes on in this call.
-      if (isInterrupt(error)) throw new RunSuspended()
+      if (isGraphInterrupt(error)) throw new RunSuspended()
       return undefined
     }
   })

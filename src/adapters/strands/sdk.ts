@@ -145,8 +145,3 @@ export function isStrandsAgent(value: unknown): value is StrandsAgent {
     typeof agent._middlewareRegistry?.invoke === 'function'
   )
 }
-
-/** What the SDK throws to stop an agent until somebody has answered. */
-export function isInterrupt(error: unknown): boolean {
-  return (error as { name?: unknown } | null | undefined)?.name === 'InterruptError'
-}

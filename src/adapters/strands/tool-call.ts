@@ -1,4 +1,5 @@
 import { AsyncLocalStorage } from 'node:async_hooks'
+import { isStrandsInterrupt } from '../../adapter/interrupts.ts'
 import { RunSuspended } from '../../dispatcher/calls/suspended.ts'
 import { tellsFailure } from '../../dispatcher/calls/tool-outcome.ts'
 import type { ToolOutcome } from '../../dispatcher/index.ts'
@@ -11,7 +12,7 @@ import type { SafeToolCall } from '../safe/tool-call.ts'
 import { relay } from '../sdk-loop/relay.ts'
 import type { AgentRun, AskedHuman } from './agent-run.ts'
 import { messageClass, resultOf, textOf } from './messages.ts'
-import { isInterrupt, type Stage, type StrandsBlock, type StrandsEvent, type ToolContext } from './sdk.ts'
+import type { Stage, StrandsBlock, StrandsEvent, ToolContext } from './sdk.ts'
 
 type Call = SafeToolCall<unknown, unknown>
 type Result = { readonly result: StrandsBlock }
@@ -68,7 +69,7 @@ export async function invokeInner(
     try {
       return await atWork.run({ agent, ctx }, () => perform(input))
     } catch (error) {
-      if (!isInterrupt(error)) throw error
+      if (!isStrandsInterrupt(error)) throw error
       interrupt = error
       throw agent.run.isCalled ? error : new RunSuspended()
     }
@@ -130,7 +131,7 @@ async function* runTool(
     return made.result
   } catch (error) {
     over = true
-    const waits = isInterrupt(error)
+    const waits = isStrandsInterrupt(error)
     if (waits) agent.run.waitingFor = 'human'
     // The run of an agent that is a tool ends here: its agent goes on without the answer.
     await call.fail(waits && !agent.run.isCalled ? new RunSuspended() : error).catch(() => {})
