@@ -3,9 +3,11 @@ import { BaseChatModel } from '@langchain/core/language_models/chat_models'
 import { AIMessage, AIMessageChunk, type BaseMessage, HumanMessage } from '@langchain/core/messages'
 import { ChatGenerationChunk, type ChatResult } from '@langchain/core/outputs'
 import { MessagesAnnotation, StateGraph } from '@langchain/langgraph'
+import { InMemorySpanExporter, SimpleSpanProcessor, TracerProvider } from '@opentelemetry/sdk-trace'
 import { HookDispatcher } from 'hookspan'
 import { deny, mutate } from 'hookspan/gates'
 import { hookspanCallbacks, hookspanMiddleware } from 'hookspan/langchain'
+import { traceHooks } from 'hookspan/tracing'
 import { createAgent, createMiddleware, modelFallbackMiddleware } from 'langchain'
 import { describe, expect, it } from 'vitest'
 import { dispatcherWith, eventsOf, findAll, gate } from '../support/told-events.ts'
@@ -68,6 +70,15 @@ function graph() {
     .compile()
 }
 
+/** Which of its model calls are said to be streamed, by their spans. */
+function streamedOn(dispatcher: HookDispatcher): () => unknown[] {
+  const exporter = new InMemorySpanExporter()
+  const spanProcessors = [new SimpleSpanProcessor({ exporter })]
+  dispatcher.use(traceHooks({ tracer: new TracerProvider({ spanProcessors }).getTracer('test') }))
+  const calls = () => exporter.getFinishedSpans().filter(({ name }) => name.startsWith('chat '))
+  return () => calls().map(({ attributes }) => attributes['gen_ai.request.stream'])
+}
+
 function expectTold(events: ReturnType<typeof eventsOf>): void {
   const [whole, streamed] = findAll(events, 'afterLlmCall')
   const counts = { inputTokens: 100, outputTokens: 3, cachedInputTokens: 40 }
@@ -86,17 +97,21 @@ describe('of a stream, when its first piece came, and what was read from the cac
       tools: [],
       middleware: [hookspanMiddleware({ dispatcher })],
     })
+    const streamed = streamedOn(dispatcher)
     await agent.invoke(hi)
     for await (const _ of await agent.stream(hi, { streamMode: 'messages' }));
     expectTold(events)
+    expect(streamed()).toEqual([undefined, true])
   })
 
   it('is told by callbacks, also by two of them', async () => {
     const { dispatcher, events } = asked()
     const callbacks = [hookspanCallbacks({ dispatcher }), hookspanCallbacks({ dispatcher })]
+    const streamed = streamedOn(dispatcher)
     await graph().invoke(hi, { callbacks })
     for await (const _ of await graph().stream(hi, { streamMode: 'messages', callbacks }));
     expectTold(events)
+    expect(streamed()).toEqual([undefined, true])
   })
 })
 
