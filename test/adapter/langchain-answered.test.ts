@@ -74,5 +74,8 @@ it.each([[[1, 1]], [[1, 2]], [[2, 1]], [[2, 2]], [[1, 2, 1]]])(
     await dispatcher.drain()
     expect(findAll(events, 'onStart')).toHaveLength(1)
     expect(findAll(events, 'onComplete')).toMatchObject([{ reason: 'done' }])
+    // Also of several calls that go on together.
+    const steps = turns.flatMap((calls, turn) => Array.from({ length: calls }, () => turn))
+    expect(findAll(events, 'afterToolCall').map(({ stepIndex }) => stepIndex)).toEqual(steps)
   },
 )

@@ -55,6 +55,7 @@ export class ObservedRun {
   #step: SafeStep | undefined
   #stepNumber: number | undefined
   #resumes: boolean
+  #takenUp: Promise<SafeStep> | undefined
   #outOfReach: readonly ToolOutOfReach[] = []
   readonly #parked = Promise.withResolvers<ParkedOperation | undefined>()
   #ending: Promise<HookspanError | undefined> | undefined
@@ -220,9 +221,12 @@ export class ObservedRun {
     return this.#step ?? op
   }
 
+  /** Once, however many of them go on together. */
   async #takeUp(op: SafeOperation): Promise<void> {
+    this.#takenUp ??= op.openStep()
+    const step = await this.#takenUp
+    if (this.#resumes) this.#step = step
     this.#resumes = false
-    this.#step = await op.openStep()
   }
 
   async beginStep(stepNumber = 0): Promise<void> {
