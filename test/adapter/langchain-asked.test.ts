@@ -163,6 +163,43 @@ describe("what LangChain's own middleware asks a human", () => {
   })
 })
 
+it.each([
+  ['approved', approve],
+  ['edited', edit],
+])(
+  "a tool's own question goes on in the run where a call beside it was %s before",
+  async (_how, decision) => {
+    const { dispatcher, events } = dispatcherWith()
+    const ask = tool(() => `told ${interrupt('which one?')}`, {
+      name: 'ask',
+      description: 'Asks.',
+      schema: z.object({}),
+    })
+    const agent = createAgent({
+      model: fakeModel()
+        .respondWithTools([
+          { name: 'search', args: { q: 'a' }, id: 'a' },
+          { name: 'ask', args: {}, id: 'b' },
+        ])
+        .respond(new AIMessage('done')),
+      tools: [search, ask],
+      middleware: [
+        hookspanMiddleware({ dispatcher, agentName: 'worker' }),
+        humanInTheLoopMiddleware({ interruptOn: { search: true } }),
+      ],
+      checkpointer: new MemorySaver(),
+    })
+    await agent.invoke(hi, on('one'))
+    await agent.invoke(answer(decision), on('one'))
+    const { messages } = await agent.invoke(new Command({ resume: 'red' }), on('one'))
+    expect(messages.map(({ text }) => text)).toContain('told red')
+    await dispatcher.drain()
+    expect(findAll(events, 'onStart')).toHaveLength(1)
+    expect(findAll(events, 'afterToolCall').map(({ toolCallId }) => toolCallId)).toEqual(['a', 'b'])
+    expect(findAll(events, 'onComplete')).toMatchObject([{ reason: 'done', content: 'done' }])
+  },
+)
+
 it('a question of a middleware about no call parks the run, too, which goes on with its answer', async () => {
   const { dispatcher, events } = dispatcherWith()
   const asks = createMiddleware({

@@ -48,19 +48,20 @@ function isOf(state: LcState, { waiting = [] }: ParkedOperation): boolean {
   return waiting.some(({ toolCallId }) => calls.some(({ id }) => id === toolCallId))
 }
 
-/** The same, and nobody has edited the calls: a call that has begun goes on with the arguments that were decided on. */
+/** The same, and nobody has edited a call that has begun: it goes on with the arguments that were decided on. */
 export function goesOnWith(state: LcState, parked: ParkedOperation): boolean {
   const { waiting = [], openStep } = parked
-  const asked = openStep?.last?.toolCalls ?? []
+  const asked = (openStep?.last?.toolCalls ?? []).map(({ toolCallId, args }) => ({ id: toolCallId, args }))
   const calls = callsIn(state)
   // Before any has begun, whoever was asked may edit them and take some away.
   if (waiting.length === 0) {
-    return asked.length === 0 || asked.some(({ toolCallId }) => calls.some(({ id }) => id === toolCallId))
+    return asked.length === 0 || asked.some(({ id }) => calls.some((call) => call.id === id))
   }
-  return sameJson(
-    asked.map(({ toolCallId, args }) => [toolCallId, args]),
-    calls.map(({ id, args }) => [id, args]),
-  )
+  const begun = asked.filter(({ id }) => waiting.some(({ toolCallId }) => toolCallId === id))
+  // LangChain puts those that a human has answered behind the others.
+  const isSame = (one: (typeof begun)[number]) =>
+    calls.some(({ id, args }) => id === one.id && sameJson(args, one.args))
+  return begun.length > 0 && begun.every(isSame)
 }
 
 /** Nobody has gone on with it elsewhere, where it may have ended long since: its calls have no results. */
