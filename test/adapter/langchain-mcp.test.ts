@@ -124,6 +124,22 @@ describe('a tool of an MCP server in an agent of LangChain, whose client is obse
     expect(await approvals.list({})).toHaveLength(1)
   })
 
+  it('is one call where its client lists it once more after it is observed, as the page says', async () => {
+    const { dispatcher, events } = dispatcherWith()
+    const { client } = await shop('shop')
+    const tools = await toolsOf(client)
+    observeMcpClient(client, { dispatcher })
+    await agentOf(dispatcher, tools).invoke(hi, config)
+    await client.listTools()
+    await agentOf(dispatcher, tools).invoke(hi, config)
+    await dispatcher.drain()
+    expect(findAll(events, 'afterToolCall').map(({ identifier }) => identifier)).toEqual([
+      'shop',
+      'local',
+      'shop',
+    ])
+  })
+
   it('is a local one, with a call of the server in it, where two servers have such a tool', async () => {
     const { dispatcher, events } = dispatcherWith()
     const [one, other] = [await shop('one'), await shop('other')]
