@@ -110,7 +110,8 @@ export interface Gate {
   shadow?: boolean
   /**
    * Tool points and `beforeCallAgent`: globs over the tool's name and over `identifier/name`, of an MCP server's tool over
-   * `mcp__identifier__name` and `identifier-name`, too; the gate is asked about no other call. Ignored at points that have no name.
+   * `mcp__identifier__name` and `identifier-name`, too, and over its name at the server where the SDK puts that of the server before it
+   * (`identifier_name`); the gate is asked about no other call. Ignored at points that have no name.
    */
   match?: string | readonly string[]
   /**

@@ -50,14 +50,29 @@ export function matchesTool(
 
 /**
  * Whether what guards or listens may mean a tool: one of an MCP server also by what Copilot's models and users know it by,
- * `identifier-name`. As that may be another tool's own name, what allows a call or answers it does not go by it.
+ * `identifier-name`, and by its name at the server where the SDK puts that of the server before it. As these may be other tools' own
+ * names, what allows a call or answers it does not go by them.
  */
 export function mayMeanTool(glob: string, tool: Parameters<typeof matchesTool>[1]): boolean {
+  if (matchesTool(glob, tool)) return true
   const { apiName, identifier, source } = tool
+  if (source !== 'mcp' || identifier === undefined) return false
   return (
-    matchesTool(glob, tool) ||
-    (source === 'mcp' && matchesGlob(glob, `${identifier}-${apiName}`.replaceAll(/[^\w-]/g, '-')))
+    matchesGlob(glob, `${identifier}-${apiName}`.replaceAll(/[^\w-]/g, '-')) ||
+    namesAtServer(apiName, identifier).some((one) => matchesTool(glob, { ...one, source }))
   )
+}
+
+/** `orders_delete` and `orders__delete` of `orders`; of `mcp__my__orders__delete` nobody knows where its server's name ends. */
+function namesAtServer(apiName: string, identifier: string): { apiName: string; identifier: string }[] {
+  const names = [...apiName.matchAll(/(?<=.)__(?=.)/g)].map(({ index }) => ({
+    apiName: apiName.slice(index + 2),
+    identifier: `${identifier}__${apiName.slice(0, index)}`,
+  }))
+  const plain = (name: string) => name.replaceAll(/[^\w-]/g, '_')
+  const after = plain(apiName).startsWith(plain(identifier)) ? apiName.slice(identifier.length) : ''
+  const rest = /^[_-]+(.+)$/s.exec(after)?.[1]
+  return rest === undefined ? names : [...names, { apiName: rest, identifier }]
 }
 
 /** The same glob as `identifier/name` where it is the other way of naming the tools of one MCP server. */

@@ -116,32 +116,34 @@ describe('the tools of MCP servers', () => {
   const toolOf = (serverName: string, bodies: unknown[]) =>
     looking(bodies, { id: `${serverName}_look`, mcpMetadata: { serverName, serverVersion: '1.0.0' } })
 
-  it.each(['tools', 'toolsets'])(
-    'are at home in their server, by which a gate knows them: %s',
-    async (how) => {
-      const dispatcher = new HookDispatcher()
-      dispatcher.use({ name: 'careful', gates: [toolPolicy({ deny: ['stock/*'] })] })
-      const events = eventsOf(dispatcher)
-      const bodies: unknown[] = []
-      const given = {
-        look: looking(bodies),
-        orders_look: toolOf('orders', bodies),
-        stock_look: toolOf('stock', bodies),
-      }
-      const names = Object.keys(given)
-      const replies = [...names.map((name) => call(name, { q: name }, name)), { content: 'done' }]
-      const agent = observeMastra(agentOf(replies, how === 'tools' ? { tools: given } : {}), { dispatcher })
+  it.each([
+    ['tools', 'stock/*'],
+    ['toolsets', 'stock/*'],
+    ['tools', 'stock/look'],
+    ['toolsets', 'mcp__stock__look'],
+  ])('are at home in their server, by which a gate knows them: %s, %s', async (how, name) => {
+    const dispatcher = new HookDispatcher()
+    dispatcher.use({ name: 'careful', gates: [toolPolicy({ deny: [name] })] })
+    const events = eventsOf(dispatcher)
+    const bodies: unknown[] = []
+    const given = {
+      look: looking(bodies),
+      orders_look: toolOf('orders', bodies),
+      stock_look: toolOf('stock', bodies),
+    }
+    const names = Object.keys(given)
+    const replies = [...names.map((name) => call(name, { q: name }, name)), { content: 'done' }]
+    const agent = observeMastra(agentOf(replies, how === 'tools' ? { tools: given } : {}), { dispatcher })
 
-      await agent.generate('hi', how === 'tools' ? {} : { toolsets: { all: given } })
+    await agent.generate('hi', how === 'tools' ? {} : { toolsets: { all: given } })
 
-      expect(bodies).toEqual(['look', 'orders_look'])
-      expect(findAll(events, 'afterToolCall')).toMatchObject([
-        { source: 'local', identifier: 'local', apiName: 'look' },
-        { source: 'mcp', identifier: 'orders', apiName: 'orders_look' },
-        { source: 'mcp', identifier: 'stock', apiName: 'stock_look', success: false },
-      ])
-    },
-  )
+    expect(bodies).toEqual(['look', 'orders_look'])
+    expect(findAll(events, 'afterToolCall')).toMatchObject([
+      { source: 'local', identifier: 'local', apiName: 'look' },
+      { source: 'mcp', identifier: 'orders', apiName: 'orders_look' },
+      { source: 'mcp', identifier: 'stock', apiName: 'stock_look', success: false },
+    ])
+  })
 })
 
 it('a call of a tool of an MCP server that a human has approved is made when the run goes on', async () => {
