@@ -199,14 +199,19 @@ const NO_USAGE = {
   outputTokensDetails: [],
 }
 
-/** A reply of the SDK that says what a gate put in the model's place. */
+/**
+ * A reply of the SDK that says what a gate put in the model's place. No server knows it: what is asked after it, and what is compacted,
+ * goes on from the reply before, and OpenAI refuses a conversation in which the id of an item stands twice.
+ */
 export function responseOf(message: LlmResponse, asked: LlmRequest): ModelResponse {
-  const wire = responses.write({ response: message }, asked)
-  const output = asObjects(wire.output)
+  const output = asObjects(responses.write({ response: message }, asked).output)
+  const items = output.map(({ id, ...item }) =>
+    fromWire(message.id === undefined ? item : { id, ...item }, output),
+  )
   return {
     usage: NO_USAGE,
-    output: output.map((item) => fromWire(item, output)),
-    responseId: String(wire.id),
+    output: items,
+    ...defined({ responseId: message.id ?? asName(asked.previous_response_id) }),
   }
 }
 

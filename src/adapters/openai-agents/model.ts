@@ -236,7 +236,7 @@ function wireEvent(event: Item, said: Loose | undefined): Loose {
   return { type: 'response.completed', response: responseToWire({ ...reply, ...defined({ providerData }) }) }
 }
 
-function eventsOf({ responseId, ...rest }: ModelResponse): Item[] {
+function eventsOf({ responseId = '', ...rest }: ModelResponse): Item[] {
   const { output } = rest
   const texts = output.flatMap(({ content }) => (Array.isArray(content) ? (content as Loose[]) : []))
   return [
