@@ -30,7 +30,13 @@ export function rewritten(
   // Where a provider says the same thing in a second place, the gate's word must not be undone by it.
   return kept !== undefined && saysTheSame(format.read(kept).response, message)
     ? kept
-    : format.write({ response: message }, request)
+    : standInReply(format, message, request)
+}
+
+/** A reply that no model gave. Its items have ids of their own: OpenAI refuses a conversation in which one stands twice. */
+function standInReply(format: WireFormat, message: LlmResponse, request: LlmRequest): Loose {
+  const { id = `stand-in-${crypto.randomUUID()}` } = message
+  return format.write({ response: { ...message, id } }, request)
 }
 
 function keeping(

@@ -6,6 +6,7 @@ import { MockLanguageModelV4, simulateReadableStream } from 'ai/test'
 import { HookDispatcher } from 'hookspan'
 import { observeAISDK } from 'hookspan/ai-sdk'
 import { observeAnthropic } from 'hookspan/anthropic'
+import { deny, type Gate } from 'hookspan/gates'
 import { observeGoogleGenAI } from 'hookspan/google-genai'
 import { observeOpenAI } from 'hookspan/openai'
 import { observeAgents, unobserveAgents } from 'hookspan/openai-agents'
@@ -329,5 +330,31 @@ describe('a reply of an agent of OpenAI of which a gate changes the text', () =>
     expect(JSON.stringify(sent)).toContain('Cs0=')
     expect(JSON.stringify(sent)).toContain('Of [email].')
     expect(JSON.stringify([sent, result.rawResponses])).not.toContain('ann@')
+  })
+})
+
+describe('replies that gates give in the place of a model of the Responses API', () => {
+  const refusing = () => {
+    const dispatcher = new HookDispatcher()
+    const gates: Gate[] = [{ id: 'no', point: 'beforeLlmCall', decide: () => deny('not today') }]
+    dispatcher.use({ name: 'guard', gates })
+    return dispatcher
+  }
+  it.each([false, true])('can be sent back, however many there are (streamed: %s)', async (stream) => {
+    const client = observeOpenAI(new OpenAI({ apiKey: 'k', fetch: answering().fetch }), {
+      dispatcher: refusing(),
+    })
+    const input: OpenAI.Responses.ResponseInputItem[] = []
+    for (const content of ['one', 'two']) {
+      input.push({ role: 'user', content })
+      const asked = { model: 'gpt-5', input }
+      const { output } = stream
+        ? await client.responses.stream(asked).finalResponse()
+        : await client.responses.create(asked)
+      input.push(...(output as OpenAI.Responses.ResponseOutputMessage[]))
+    }
+    const ids = input.flatMap((item) => ('id' in item ? [item.id] : []))
+    expect(ids).toEqual([expect.stringMatching(/^msg_[\w-]{1,60}$/), expect.anything()])
+    expect(new Set(ids).size).toBe(2)
   })
 })
