@@ -119,7 +119,8 @@ function partsOf(
     return (operationId, input) =>
       new Segments<LoopRecord, LoopOutcome>(
         approver,
-        (at) => new LiveLoop(shared, operationId, input, at, (live) => runLoop(live, loop, input)),
+        (at) =>
+          new LiveLoop(shared, operationId, input, at, (live, admitted) => runLoop(live, loop, admitted)),
       ) as RunSegments
   }
   const shared = { ...agentRunOptions(agent, options), dispatcher }

@@ -18,6 +18,7 @@ import { HookspanError } from '../../internal/errors.ts'
 import type { Segment, SegmentInput } from '../drive.ts'
 import type { Live } from '../segments.ts'
 import type { LoopKeeper } from './keeper.ts'
+import { fromKept, toKept } from './kept-json.ts'
 import { KeyedOperation } from './keyed-operation.ts'
 import { LoopJournal } from './loop-journal.ts'
 import { endOf, type LoopOutcome, type StoppedBy } from './loop-outcome.ts'
@@ -70,7 +71,7 @@ export class LiveLoop implements Live<LoopRecord, LoopOutcome>, LoopKeeper {
     operationId: string,
     input: unknown,
     { kept: given, endsAt, cancelled }: SegmentInput<unknown>,
-    loop: (run: LiveLoop) => Promise<unknown>,
+    loop: (run: LiveLoop, input: unknown) => Promise<unknown>,
   ) {
     const kept = readRecords(given)
     this.#journal = new LoopJournal(kept)
@@ -87,7 +88,7 @@ export class LiveLoop implements Live<LoopRecord, LoopOutcome>, LoopKeeper {
     if (endsAt !== undefined) this.#endAt(endsAt)
     // Before the loop begins, so that it ends what a dead process had begun.
     if (cancelled) this.stop('cancel')
-    this.#main = this.#run(loop)
+    this.#main = this.#run(loop, input)
     this.#main.then(
       (outcome) => this.#end({ outcome }),
       (failure) => this.#end({ failure }),
@@ -330,17 +331,17 @@ export class LiveLoop implements Live<LoopRecord, LoopOutcome>, LoopKeeper {
 
   // The loop ----------------------------------------------------------------------------------------------------------
 
-  async #run(loop: (run: LiveLoop) => Promise<unknown>): Promise<LoopOutcome> {
+  async #run(
+    loop: (run: LiveLoop, input: unknown) => Promise<unknown>,
+    given: unknown,
+  ): Promise<LoopOutcome> {
     let value: unknown
     let thrown: unknown
     try {
-      if (this.keptOf('begin', 'begin') === undefined) {
-        await this.atWork(async () => this.#op.admit())
-        await this.keep('begin', { name: 'begin' })
-      }
+      const input = await this.#admitted(given)
       value = await inDurableRun(
         (init) => this.beginSdkRun(init),
-        () => loop(this),
+        () => loop(this, input),
       )
     } catch (error) {
       thrown = error ?? new Error('The loop threw nothing.')
@@ -351,6 +352,17 @@ export class LiveLoop implements Live<LoopRecord, LoopOutcome>, LoopKeeper {
     // A process that died may have asked what is not kept.
     await withdrawRun(this.#options.approver ?? this.#options.dispatcher.approver, this.operationId)
     return outcome
+  }
+
+  /** What the `onStart` gates made of the input, once. */
+  async #admitted(given: unknown): Promise<unknown> {
+    let begun = this.keptOf('begin', 'begin')
+    if (begun === undefined) {
+      const input = await this.atWork(async () => this.#op.admit())
+      begun = { name: 'begin', ...(input !== given && { value: toKept(input) }) }
+      await this.keep('begin', begun)
+    }
+    return 'value' in begun ? fromKept(begun.value) : given
   }
 
   get core(): OperationCore {

@@ -1,7 +1,8 @@
 import type { Operation } from '../../dispatcher/index.ts'
 import type { RunTotals } from '../../hooks/index.ts'
 import { errorMessage, errorType } from '../../internal/errors.ts'
-import { safeStringify } from '../../internal/json.ts'
+import { jsonIn, safeStringify } from '../../internal/json.ts'
+import { defined } from '../../internal/objects.ts'
 
 export type StoppedBy = 'cancel' | 'maxDurationMs'
 
@@ -33,9 +34,15 @@ export async function endOf(
     const error = { type: errorType(thrown), message: errorMessage(thrown) }
     return { operationId, reason: 'error', totals, error }
   }
-  const content =
-    value === undefined ? {} : { content: typeof value === 'string' ? value : safeStringify(value) }
-  const { reason } = await op.complete(content)
-  if (reason === 'denied') return { operationId, reason, totals }
-  return { operationId, reason: 'done', totals, ...(value !== undefined && { value }) }
+  const content = value === undefined || typeof value === 'string' ? value : safeStringify(value)
+  const told = await op.complete(defined({ content }))
+  if (told.reason === 'denied') return { operationId, reason: told.reason, totals }
+  const given = told.content === content ? value : givenIn(told.content, value)
+  return { operationId, reason: 'done', totals, ...defined({ value: given }) }
+}
+
+/** What a `beforeComplete` gate put in the place of what the loop gave, which it was shown as JSON where that is no text. */
+function givenIn(content: string | undefined, value: unknown): unknown {
+  if (content === undefined || value === undefined || typeof value === 'string') return content
+  return jsonIn(content, content)
 }

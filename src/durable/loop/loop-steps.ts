@@ -57,6 +57,8 @@ export class LoopSteps {
     return this.#inTurn(async () => {
       // It ended before what is kept: that was told.
       if (this.turn !== turn) return
+      // None is taken up in a run that is stopped: it ends with that.
+      if (this.#open === undefined && this.#op.stopRequested !== undefined) return
       await this.#takeUp()
       const { step } = this.#open as OpenTurn
       this.#open = undefined
