@@ -46,8 +46,9 @@ export function searchingTool(tool: SdkTool, { open, take, worded }: SearchCalls
     if (decided === undefined) return own?.(asked) ?? []
     const { call, decision, toolCallId, input } = decided
     if (decision.state !== 'run') return namesIn(decision)
-    if (call.refused !== undefined) return []
     try {
+      await call.begins()
+      if (call.refused !== undefined) return []
       if (own === undefined)
         throw new Error(`The AI SDK searches by itself, and for ${queryOf(input)} alone.`)
       return await call.enter(() => own({ ...asked, query: queryOf(decision.args) }))

@@ -117,6 +117,12 @@ async function* runTool(
 ): AsyncGenerator<StrandsEvent, StrandsBlock | undefined> {
   let over = false
   try {
+    await call.begins()
+    // What came of another call of the turn may have stopped the run.
+    if (call.refused !== undefined) {
+      over = true
+      return undefined
+    }
     const effective = { ...ctx, toolUse: { ...ctx.toolUse, input } }
     const enter = <T>(step: () => T) => call.enter(() => atWork.run({ agent, ctx }, step))
     const made = yield* relay(perform(effective), enter, call.outcome)

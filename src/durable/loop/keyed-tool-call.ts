@@ -114,6 +114,10 @@ export class KeyedToolCall<A, R> {
     return this.outcome
   }
 
+  get refused(): Promise<ToolOutcome<R>> | undefined {
+    return this.#real?.refused && this.outcome
+  }
+
   enter<T>(fn: () => T): T {
     return this.#real === undefined ? fn() : this.#real.enter(fn)
   }

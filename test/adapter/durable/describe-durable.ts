@@ -1,5 +1,8 @@
 /** Agents of SDKs in a durable loop, whose process dies behind each record of it: what was kept is not done again. */
+
+import { HookDispatcher } from 'hookspan'
 import type { ContractReply, ContractSubject, ContractTool } from 'hookspan/adapter/contract'
+import { deny, gateAt, skip } from 'hookspan/gates'
 import { describe, expect, it } from 'vitest'
 import { dyingBehindEach, type Way } from './dying.ts'
 
@@ -62,6 +65,67 @@ export function describeDurable(subjects: readonly ContractSubject[]): void {
         expect([told('beforeLlmCall'), told('afterToolCall'), told('onComplete')], where).toEqual([3, 3, 1])
       }
       expect(runs).toBeGreaterThan(5)
+    })
+
+    const asksOnce: ContractReply = {
+      toolCalls: [
+        { id: 'c1', name: 'search', args: { q: 'socks' } },
+        { id: 'c2', name: 'search', args: { q: 'hats' } },
+      ],
+    }
+    const asking: Way = async ({ dispatcher, signal, asked, ran }) => {
+      const { content } = await subject.run({
+        dispatcher,
+        agentName: 'shop',
+        prompt: 'bags?',
+        replies: [asksOnce, { content: 'Three bags.' }].slice(asked),
+        tools: [
+          {
+            name: 'search',
+            description: 'Searches.',
+            parameters: { type: 'object', properties: { q: { type: 'string' } }, required: ['q'] },
+            execute: async ({ q }) => {
+              ran.push(q)
+              return `${q}: 3`
+            },
+          },
+        ],
+        signal,
+        ...(stream && { stream }),
+      })
+      return content
+    }
+
+    it('begins no tool before it is kept that it is at work', async () => {
+      for await (const { where, last, ran } of dyingBehindEach(asking, false, { before: true })) {
+        expect(last, where).toMatchObject({ reason: 'done', value: expect.stringMatching(/Three bags\.$/) })
+        expect(new Set(ran).size, where).toBe(ran.length)
+      }
+    })
+
+    it.each([
+      ['denies', deny('not today')],
+      ['answers', skip({ content: 'not today' })],
+    ])('gives once more what a gate said that %s in the place of the model', async (_name, decision) => {
+      const gates = [gateAt('beforeLlmCall', { id: 'guard', decide: () => decision })]
+      for await (const { where, last, ran } of dyingBehindEach(asking, false, { gates })) {
+        expect([last, ran], where).toMatchObject([{ reason: 'done', value: 'not today' }, []])
+      }
+    })
+
+    it('begins no tool once the run was stopped by what came of a call beside it', async () => {
+      const decide = ({ payload }: { payload: unknown }) =>
+        (payload as { q: string }).q === 'hats' ? deny('enough', { stop: true }) : undefined
+      const gates = [gateAt('beforeToolCall', { id: 'guard', decide })]
+      const bare: string[] = []
+      const dispatcher = new HookDispatcher()
+      dispatcher.use({ name: 'guards', gates })
+      const { signal } = new AbortController()
+      await asking({ dispatcher, signal, events: [], asked: 0, ran: bare }).catch(() => {})
+      for await (const { where, last, ran } of dyingBehindEach(asking, false, { gates })) {
+        expect(last, where).toMatchObject({ reason: 'denied' })
+        expect(ran.length, where).toBeLessThanOrEqual(bare.length)
+      }
     })
 
     it.skipIf(subject.endsOnFailure).each([

@@ -1,7 +1,10 @@
 /** A durable loop in which an SDK is used in some way, whose process dies behind each record of it. */
 import { HookDispatcher, type HookEvent, type HookFailure } from 'hookspan'
 import { createApprovals, memoryStore } from 'hookspan/approval'
+import type { Gate } from 'hookspan/gates'
 import { requireHuman } from 'hookspan/policies'
+import type { Segment } from '../../../src/durable/drive.ts'
+import type { LoopRecord } from '../../../src/durable/loop/records.ts'
 import type { DurableLoop } from '../../../src/durable/loop-run.ts'
 import { DURABLE_FIELDS, type DurableAgentOptions } from '../../../src/durable/options.ts'
 import { DurableRuns } from '../../../src/durable/runs.ts'
@@ -34,17 +37,29 @@ export interface Gone {
 
 const never = () => new Promise<never>(() => {})
 
+export interface Dying {
+  /** Beside `requireHuman` for the tool `search`, where the run asks. */
+  readonly gates?: Gate[]
+  /** Before what it has done last is kept, and not behind that. */
+  readonly before?: boolean
+}
+
 /** One run for each record that there is, and one that does not die. */
-export async function* dyingBehindEach(way: Way, asks: boolean): AsyncGenerator<Gone> {
+export async function* dyingBehindEach(way: Way, asks: boolean, how: Dying = {}): AsyncGenerator<Gone> {
   for (let diesAfter = 0; diesAfter < 40; diesAfter++) {
-    const gone = await dyingBehind(way, asks, diesAfter)
+    const gone = await dyingBehind(way, asks, how, diesAfter)
     yield gone
     if (!gone.died) return
   }
   throw new Error('It has no end.')
 }
 
-async function dyingBehind(way: Way, asks: boolean, diesAfter: number): Promise<Gone> {
+async function dyingBehind(
+  way: Way,
+  asks: boolean,
+  { gates = [], before = false }: Dying,
+  diesAfter: number,
+): Promise<Gone> {
   const journal = new Journal()
   const store = memoryStore()
   const events: HookEvent[] = []
@@ -56,7 +71,9 @@ async function dyingBehind(way: Way, asks: boolean, diesAfter: number): Promise<
     const approvals = createApprovals({ store, mode: 'park' })
     dispatcher.use(approvals)
     if (asks) dispatcher.use({ name: 'asks', gates: [requireHuman({ match: 'search' })] })
-    const handler = (event: HookEvent) => void events.push(event)
+    if (gates.length > 0) dispatcher.use({ name: 'guards', gates })
+    let dead = false
+    const handler = (event: HookEvent) => void (dead || events.push(event))
     for (const type of ['beforeLlmCall', 'afterLlmCall', 'afterToolCall', 'onComplete'] as const) {
       dispatcher.use({ name: type, hooks: [{ id: type, type, handler }] } as never)
     }
@@ -66,7 +83,8 @@ async function dyingBehind(way: Way, asks: boolean, diesAfter: number): Promise<
       suspends: false,
       forgets: false,
       moment: async (what) => {
-        if (!dies || what !== 'after a record' || records++ !== diesAfter) return
+        if (!dies || what !== (before ? 'after a part' : 'after a record') || records++ !== diesAfter) return
+        dead = true
         over.resolve('died')
         await never()
       },
@@ -78,8 +96,7 @@ async function dyingBehind(way: Way, asks: boolean, diesAfter: number): Promise<
       hasLost: () => false,
     })
     const agent: DurableLoop = ({ signal }) => {
-      const asked = events.filter(({ hookType }) => hookType === 'afterLlmCall').length
-      return way({ dispatcher, signal, events, asked, ran })
+      return way({ dispatcher, signal, events, asked: repliesIn(journal), ran })
     }
     const runs = DurableRuns.of(
       { name: 'support', dispatcher, agent } as unknown as DurableAgentOptions,
@@ -94,5 +111,14 @@ async function dyingBehind(way: Way, asks: boolean, diesAfter: number): Promise<
   const died = first === 'died'
   const last = died ? await attempt(false) : first
   const pending = (await store.list()).filter(({ status }) => status === 'pending').length
-  return { where: `died after record ${diesAfter}`, died, last, ran, events, failures, pending }
+  const where = `died ${before ? 'before' : 'behind'} record ${diesAfter}`
+  return { where, died, last, ran, events, failures, pending }
+}
+
+function repliesIn({ entries }: Journal): number {
+  const parts = entries.flatMap((entry) =>
+    entry.kind === 'kept' ? [JSON.parse(entry.output) as Partial<Segment<LoopRecord, unknown>>] : [],
+  )
+  const kept = parts.flatMap((part) => part.kept ?? []).flatMap((record) => Object.keys(record.entries))
+  return kept.filter((key) => key.startsWith('model call')).length
 }
