@@ -3,6 +3,7 @@ import Anthropic from '@anthropic-ai/sdk'
 import { GoogleGenAI } from '@google/genai'
 import { HookDispatcher } from 'hookspan'
 import { observeAnthropic } from 'hookspan/anthropic'
+import { type Gate, gateAt, skip } from 'hookspan/gates'
 import { observeGoogleGenAI } from 'hookspan/google-genai'
 import { scriptedFetch } from 'hookspan/mock'
 import { observeOpenAI } from 'hookspan/openai'
@@ -74,19 +75,22 @@ const USES: Readonly<Record<string, Say>> = {
     all((await google(...on).interactions.create({ model, input: 'hi', stream: true })) as never),
 }
 
-it.each(Object.entries(USES))('%s', async (_name, say) => {
+/** Dies once the engine has what was said, and goes on in another process. */
+async function saidAfterwards(say: Say, fetch: Fetch, gates: Gate[] = []): Promise<unknown[]> {
   const journal = new Journal()
-  const fetch = scriptedFetch({ steps: [{ content: 'Hello.' }] })
   const seen: unknown[] = []
 
-  const attempt = async (diesAfterwards: boolean) => {
+  const attempt = async (dies: boolean) => {
     const dispatcher = new HookDispatcher()
+    if (gates.length > 0) dispatcher.use({ name: 'guards', gates })
     const over = Promise.withResolvers<'died'>()
+    let records = 0
     const engine = new MemoryEngine(journal, {
       suspends: false,
       forgets: false,
       moment: async (what) => {
-        if (!diesAfterwards || fetch.requests.length === 0 || what !== 'after a record') return
+        // The first of them is that the run has begun.
+        if (!dies || what !== 'after a record' || records++ === 0) return
         over.resolve('died')
         await new Promise(() => {})
       },
@@ -107,7 +111,28 @@ it.each(Object.entries(USES))('%s', async (_name, say) => {
 
   expect(await attempt(true)).toBe('died')
   expect(await attempt(false)).toMatchObject({ reason: 'done' })
+  return seen
+}
+
+it.each(Object.entries(USES))('%s', async (_name, say) => {
+  const fetch = scriptedFetch({ steps: [{ content: 'Hello.' }] })
+  const seen = await saidAfterwards(say, fetch)
   expect(seen).toHaveLength(1)
   expect(JSON.stringify(seen[0])).toContain('Hello.')
   expect(fetch.requests).toHaveLength(1)
+})
+
+it.each(
+  Object.entries(USES).flatMap(([name, say]) => [
+    { name, say, what: 'a gate that answers', point: 'beforeLlmCall' as const },
+    { name, say, what: 'a gate that changes the reply', point: 'afterLlmCall' as const },
+  ]),
+)('$name, with $what', async ({ say, point }) => {
+  const fetch = scriptedFetch({ steps: [{ content: 'Hello.' }] })
+  const gates = [gateAt(point, { id: 'guard', decide: () => skip({ content: 'Instead.' }) })]
+  const seen = await saidAfterwards(say, fetch, gates)
+  expect(seen).toHaveLength(1)
+  expect(JSON.stringify(seen[0])).toContain('Instead.')
+  expect(JSON.stringify(seen[0])).not.toContain('Hello.')
+  expect(fetch.requests).toHaveLength(point === 'afterLlmCall' ? 1 : 0)
 })

@@ -4,6 +4,7 @@ import { sentEvents, serverSentEvents } from '../../wire/formats.ts'
 import type { Loose } from '../../wire/reading.ts'
 import { rewritten } from '../../wire/rewrite.ts'
 import { isStream } from '../../wire/watch-stream.ts'
+import { messageOf } from '../stand-in-message.ts'
 import type { RequestOptions, ResponseProps } from './client.ts'
 
 /** What a gate puts in the model's place, as the model's endpoint would have answered it. */
@@ -37,13 +38,17 @@ export class GateReply {
   }
 }
 
-/** What a durable run has kept of a reply that the client had read, as if it came once more. */
+/** What a durable run has kept of a reply that the client had read, or that a gate gave, as if it came once more. */
 export async function keptProps(
   format: WireFormat,
+  request: LlmRequest,
   reply: unknown,
   options: RequestOptions,
 ): Promise<ResponseProps> {
-  if (!isStream(reply)) return propsOf(Response.json(reply), options)
+  if (!isStream(reply)) {
+    if (request.stream === true) return new GateReply(format, request, messageOf(reply)).props(options)
+    return propsOf(Response.json(reply), options)
+  }
   const events: Loose[] = []
   for await (const event of reply) events.push(event as Loose)
   return propsOf(streamed(sentEvents(format, events)), options)

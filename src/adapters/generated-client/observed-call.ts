@@ -10,6 +10,7 @@ import { type BackgroundCall, BackgroundReply } from '../background-replies.ts'
 import { currentCalls, type SafeCalls } from '../safe/calls.ts'
 import type { SafeModelCall } from '../safe/model-call.ts'
 import type { SafeOperation } from '../safe/operation.ts'
+import { standInMessage } from '../stand-in-message.ts'
 import { warnOnce } from '../warn-once.ts'
 import { whenGone } from '../when-gone.ts'
 import type { WatchedCall } from './api-promise.ts'
@@ -120,7 +121,7 @@ export class ObservedCall implements WatchedCall {
 
   #replace(message: LlmResponse, body: LlmRequest, given: unknown): unknown {
     this.#gateReply = new GateReply(this.#api.format, body, message, given)
-    return this.#stream ? { response: message } : this.#gateReply.body
+    return this.#stream ? standInMessage(message) : this.#gateReply.body
   }
 
   #ask(calls: SafeCalls, init: LlmCallInit, options: RequestOptions, request: Send): Promise<ResponseProps> {
@@ -191,7 +192,9 @@ export class ObservedCall implements WatchedCall {
     }
     if (decided.state === 'answered') {
       this.#stoodIn = true
-      return this.#gateReply?.props(options) ?? keptProps(this.#api.format, decided.reply, options)
+      return (
+        this.#gateReply?.props(options) ?? keptProps(this.#api.format, asked.request, decided.reply, options)
+      )
     }
     this.#gated = decided.gated
     const changed = decided.request === asked.request ? options : { ...options, body: decided.request }

@@ -13,6 +13,7 @@ import { hostedTools } from '../generated-client/hosted-tools.ts'
 import type { ObserveOptions } from '../generated-client/options.ts'
 import { currentCalls, type SafeCalls } from '../safe/calls.ts'
 import { SdkLoop } from '../sdk-loop/sdk-loop.ts'
+import { messageOf, standInMessage } from '../stand-in-message.ts'
 import { isToldOf } from '../told-model-call.ts'
 import { askInBackground, GoesOn, look, said } from './background.ts'
 import { abortError, serverOf } from './model-call.ts'
@@ -92,15 +93,12 @@ class Interaction {
     const streams = request.stream === true
     const written = (response: LlmResponse, given: unknown) =>
       rewritten(interactions, given, response, { ...request, model: this.#server.model })
-    let standIn: Loose | undefined
     const init: LlmCallInit<unknown> = {
       ...this.#server,
       operationName: 'generate_content',
       request,
-      standIn: (message, given) => {
-        standIn = withOutput(written(message, given), message)
-        return streams ? { response: message } : standIn
-      },
+      standIn: (message, given) =>
+        streams ? standInMessage(message) : withOutput(written(message, given), message),
       ...(streams && {
         standInChunks: (message: LlmResponse, given: unknown) =>
           interactions.events(written(message, given), {}),
@@ -121,7 +119,7 @@ class Interaction {
         : calls.llmCall(init, (asked, { signal }) => send(asked, signal))
     const answer = await asking.catch((error: unknown) => this.#inTheSdksWords(error, sent))
     if (answer instanceof GoesOn) return answer
-    return standIn === undefined || !streams || isStream(answer) ? answer : eventsOf(standIn)
+    return !streams || isStream(answer) ? answer : eventsOf(written(messageOf(answer), undefined))
   }
 
   /** What the SDK makes of the caller's abort, whose reason we have. It sends nothing that is aborted. */

@@ -11,6 +11,7 @@ import { withEither } from '../either-signal.ts'
 import { hostedTools } from '../generated-client/hosted-tools.ts'
 import { currentCalls, type SafeCalls } from '../safe/calls.ts'
 import { SdkLoop } from '../sdk-loop/sdk-loop.ts'
+import { messageOf, standInMessage } from '../stand-in-message.ts'
 import { isToldOf } from '../told-model-call.ts'
 import type { ApiClient, HttpResponse, Models, Params } from './types.ts'
 
@@ -63,8 +64,9 @@ async function told(models: Models, params: Params, ask: Ask, how: How): Promise
     operationName: 'generate_content',
     request,
     standIn: (message: LlmResponse, given: unknown) => {
+      if (how.streams) return standInMessage(message)
       standIn = written(message, given)
-      return how.streams ? { response: message } : standIn
+      return standIn
     },
     ...(how.streams && { standInChunks: chunksOf }),
   }
@@ -77,11 +79,14 @@ async function told(models: Models, params: Params, ask: Ask, how: How): Promise
       return how.streams ? answer.then((stream) => abortedBy(stream, abortSignal, abortError)) : answer
     }),
   )
+  if (how.streams && !isStream(reply)) {
+    const chunks = generateContent.events(written(messageOf(reply), undefined), {})
+    return ask.call(answering(models, chunks), params)
+  }
   // What a durable run has kept of a reply is JSON of it.
   const there = standIn ?? (sends ? undefined : reply)
   if (there === undefined) return reply
-  const chunks = isStream(there) ? there : how.streams ? generateContent.events(there as Loose, {}) : [there]
-  return ask.call(answering(models, chunks), params)
+  return ask.call(answering(models, isStream(there) ? there : [there]), params)
 }
 
 /** Keys and headers are shown to nobody, and stay. */
