@@ -3,7 +3,7 @@ import { getEventListeners } from 'node:events'
 import { readFileSync } from 'node:fs'
 import * as ai from 'ai'
 import { MockEmbeddingModelV4, MockLanguageModelV4, MockRerankingModelV4 } from 'ai/test'
-import { EXTENDED_HOOK_TYPES, HOOK_TYPES, HookDispatcher } from 'hookspan'
+import { EXTENDED_HOOK_TYPES, HOOK_TYPES, HookDispatcher, HookspanError, Operation } from 'hookspan'
 import { observeAISDK, parkedRun, runWith } from 'hookspan/ai-sdk'
 import { createApprovals } from 'hookspan/approval'
 import { deny, type Gate, mutate, proceed, skip } from 'hookspan/gates'
@@ -277,6 +277,21 @@ describe('with hookspan and without', () => {
       expect(seen).toEqual(shown)
     },
   )
+
+  it('a stream whose run cannot be ended fails, and does not hang', async () => {
+    const { streamText } = observeAISDK(ai, { dispatcher: new HookDispatcher() })
+    const refused = new HookspanError('STATE_CLAIMED', 'another one has it')
+    const complete = vi.spyOn(Operation.prototype, 'complete').mockRejectedValue(refused)
+    try {
+      const { textStream } = streamText({ model: says([text('hi')]), prompt: 'hi' })
+      const read = async () => {
+        for await (const _chunk of textStream);
+      }
+      await expect(read()).rejects.toThrow('another one has it')
+    } finally {
+      complete.mockRestore()
+    }
+  })
 
   it('streamText gives the same parts, preliminary results included', async () => {
     const run = async (streamText: typeof ai.streamText) => {

@@ -80,18 +80,19 @@ class Readers {
           try {
             const { done, value } = await shown.read()
             if (!done) return controller.enqueue(value)
-            // A read that waits when the stream is left is answered, too: that is not its end.
-            if (!reading) return
-            left()
-            const refusal = await this.#run.over()
-            if (refusal === undefined) controller.close()
-            else controller.error(refusal)
           } catch (error) {
             if (!reading) return
             left()
             await this.#run.fail(error)
-            controller.error(error)
+            return controller.error(error)
           }
+          // A read that waits when the stream is left is answered, too: that is not its end.
+          if (!reading) return
+          left()
+          // Rejected, it is an error of the stream.
+          const refusal = await this.#run.over()
+          if (refusal === undefined) controller.close()
+          else controller.error(refusal)
         },
         cancel: async (reason) => {
           left()
