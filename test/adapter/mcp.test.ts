@@ -334,35 +334,41 @@ describe.each(['1', '2'] as const)('version %s of the MCP SDK', (version) => {
     })
   })
 
-  it('holds mocks to the schemas that the client has listed', async () => {
-    const both = await pair()
-    const { dispatcher } = tracked()
-    observeMcpClient(both.client, { dispatcher })
-    const bare = await pair()
-    expect(await both.client.listTools()).toEqual(await bare.client.listTools())
-    const asked = { name: 'count', arguments: { q: 'bags' } }
-    const given = async (result: unknown, params: object = asked) => {
-      const mocks = mockTools(dispatcher, [mock('count').returns(result)])
-      const told = await both.client.callTool(params as typeof asked).catch((error: unknown) => error)
-      mocks.detach()
-      return told
-    }
-    const three = { ...text('3'), structuredContent: { bags: 3 } }
-    expect(await given({ bags: 3 })).toMatchObject({ structuredContent: { bags: 3 } })
-    expect(await given(three)).toEqual(three)
-    const failed = { ...text('the shelf fell down'), isError: true }
-    expect(await given(failed)).toEqual(failed)
-    const refused = (which: string) => ({
-      isError: true,
-      content: [{ text: expect.stringContaining(which) }],
-    })
-    const misfit = refused('output schema')
-    expect(await given({ bags: 'three' })).toMatchObject(misfit)
-    expect(await given({ ...three, structuredContent: { bags: 'three' } })).toMatchObject(misfit)
-    expect(await given(text('3'))).toMatchObject(misfit)
-    expect(await given('3')).toMatchObject(misfit)
-    expect(await given({ bags: 3 }, { name: 'count', arguments: {} })).toMatchObject(refused('input schema'))
-  })
+  it.each(['client', 'server'] as const)(
+    'holds mocks to the schemas that the %s has listed',
+    async (side) => {
+      const both = await pair()
+      const { dispatcher } = tracked()
+      if (side === 'client') observeMcpClient(both.client, { dispatcher })
+      else observeMcpServer(both.server, { dispatcher })
+      const bare = await pair()
+      expect(await both.client.listTools()).toEqual(await bare.client.listTools())
+      const asked = { name: 'count', arguments: { q: 'bags' } }
+      const given = async (result: unknown, params: object = asked) => {
+        const mocks = mockTools(dispatcher, [mock('count').returns(result)])
+        const told = await both.client.callTool(params as typeof asked).catch((error: unknown) => error)
+        mocks.detach()
+        return told
+      }
+      const three = { ...text('3'), structuredContent: { bags: 3 } }
+      expect(await given({ bags: 3 })).toMatchObject({ structuredContent: { bags: 3 } })
+      expect(await given(three)).toEqual(three)
+      const failed = { ...text('the shelf fell down'), isError: true }
+      expect(await given(failed)).toEqual(failed)
+      const refused = (which: string) => ({
+        isError: true,
+        content: [{ text: expect.stringContaining(which) }],
+      })
+      const misfit = refused('output schema')
+      expect(await given({ bags: 'three' })).toMatchObject(misfit)
+      expect(await given({ ...three, structuredContent: { bags: 'three' } })).toMatchObject(misfit)
+      expect(await given(text('3'))).toMatchObject(misfit)
+      expect(await given('3')).toMatchObject(misfit)
+      expect(await given({ bags: 3 }, { name: 'count', arguments: {} })).toMatchObject(
+        refused('input schema'),
+      )
+    },
+  )
 
   it.each(['client', 'server'] as const)(
     'ends a mock that hangs at the %s as the page says',

@@ -9,6 +9,7 @@ import { currentCalls } from '../safe/calls.ts'
 import { startOperation } from '../safe/operation.ts'
 import { AttachedObjects } from '../sdk-loop/attached.ts'
 import { callServer, type Method } from './call.ts'
+import { ListedTools } from './listed-tools.ts'
 import { type Around, traced, traceparentOf, watchHandlers } from './protocol.ts'
 import { askHuman, askModel } from './questions.ts'
 
@@ -67,21 +68,36 @@ function patch(low: LowServer, options: ObserveMcpServerOptions): () => void {
   // Version 2 speaks several versions of the protocol, and keeps which.
   warnOfVersion(`@modelcontextprotocol/${'_supportedProtocolVersions' in low ? 'server' : 'sdk'}`)
   const name = options.serverName ?? (low._serverInfo?.name || 'mcp')
+  const tools = new ListedTools()
   const around = Object.fromEntries(
     (['tools/call', 'resources/read', 'prompts/get'] as const).map((method) => [
       method,
-      serving(method, name, options.dispatcher),
+      serving(method, name, tools, options.dispatcher),
     ]),
   )
-  const undo = [watchHandlers(low, around, 'observeMcpServer'), ...watchQuestions(low)]
+  const listing: Around[string] = async (request, extra, handler) => {
+    const listed = await handler(request, extra)
+    tools.read(listed)
+    return listed
+  }
+  const undo = [
+    watchHandlers(low, { ...around, 'tools/list': listing }, 'observeMcpServer'),
+    ...watchQuestions(low),
+  ]
   return () => {
     for (const one of undo) one()
   }
 }
 
-function serving(method: Method, name: string, dispatcher: HookDispatcher): Around[string] {
+function serving(
+  method: Method,
+  name: string,
+  tools: ListedTools,
+  dispatcher: HookDispatcher,
+): Around[string] {
   return async (request, extra, handler) => {
-    const call = { method, identifier: name, params: request.params ?? {} }
+    const { params = {} } = request
+    const call = { method, identifier: name, params, schemas: tools.of(method, params) }
     const op = startOperation(dispatcher, {
       agentName: name,
       ...traceparentOf(request),
