@@ -126,8 +126,22 @@ describe('beforeLlmCall', () => {
     const { op } = start([gate('beforeLlmCall', () => deny('no'))])
     await expect(op.llmCall({ model: 'm', request: {} }, () => reply('x'))).rejects.toMatchObject({
       code: 'CALL_DENIED',
+      message: expect.stringMatching(/denied \(policy_denied\): no, .*Give llmCall a `standIn` function/),
+      cause: { code: 'policy_denied', reason: 'no' },
     })
   })
+
+  it.each(['embeddings', 'rerank'])(
+    'says of %s that no message can stand in, and no more',
+    async (operationName) => {
+      const { op } = start([gate('beforeLlmCall', () => deny('no'))])
+      const asked = op.llmCall({ model: 'm', request: {}, operationName }, () => reply('x'))
+      await expect(asked).rejects.toMatchObject({
+        code: 'CALL_DENIED',
+        message: `Model call "m": denied (policy_denied): no, and no message can stand in for what \`${operationName}\` gives.`,
+      })
+    },
+  )
 })
 
 describe('afterLlmCall', () => {

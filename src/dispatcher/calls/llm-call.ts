@@ -16,7 +16,7 @@ import { invalidCall } from '../run/operation-init.ts'
 import { admission } from './admission.ts'
 import { decide } from './decide.ts'
 import { assertLlmCallKeys, type LlmCallInit, type LlmFunction } from './llm-call-init.ts'
-import { ToldLlmCall } from './told-llm-call.ts'
+import { isNoChat, ToldLlmCall } from './told-llm-call.ts'
 
 /**
  * One model call. Gives what `fn` gives, the same object, and throws what it throws. The call of a stream ends
@@ -129,7 +129,7 @@ export class LlmCallRun<R> extends ToldLlmCall<R> {
     if (decided?.kind === 'proceed') this.request = decided.payload as LlmRequest
     this.announce()
     const message = decided?.kind === 'proceed' ? undefined : messageOf(decided)
-    return message && { reply: this.#make(message, whyOf(decided)) }
+    return message && { reply: this.#make(message, decided) }
   }
 
   /** The caller waits until all of the stream has come and is decided on, and then gets it, or what stands in. */
@@ -174,7 +174,7 @@ export class LlmCallRun<R> extends ToldLlmCall<R> {
     const message = messageOf(decided)
     if (message === undefined) return reply
     this.spent = reading
-    return this.#make(message, whyOf(decided), keeps(decided) ? given : undefined)
+    return this.#make(message, decided, given)
   }
 
   #where(): DecidedPlace {
@@ -188,13 +188,15 @@ export class LlmCallRun<R> extends ToldLlmCall<R> {
     return usage === undefined ? this.#where() : { ...this.#where(), usage: { ...usage } }
   }
 
-  #make(message: LlmResponse, why: string, given?: unknown): R {
-    const { standIn } = this.init
-    if (standIn !== undefined) return standIn(message, given)
-    throw new HookspanError(
-      'CALL_DENIED',
-      `Model call "${this.init.model}": ${why}, and nothing can stand in. Give llmCall a \`standIn\` function.`,
-    )
+  #make(message: LlmResponse, decided: ChainResult | undefined, given?: unknown): R {
+    const { standIn, model, operationName } = this.init
+    if (standIn !== undefined) return standIn(message, keeps(decided) ? given : undefined)
+    const cause = isRefusal(decided) ? decided : undefined
+    const mend = isNoChat(operationName)
+      ? `no message can stand in for what \`${operationName}\` gives.`
+      : 'nothing can stand in. Give llmCall a `standIn` function.'
+    const why = `Model call "${model}": ${whyOf(decided)}`
+    throw new HookspanError('CALL_DENIED', `${why}, and ${mend}`, { cause })
   }
 
   #read(reply: R): LlmReading {

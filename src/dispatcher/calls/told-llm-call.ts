@@ -14,8 +14,10 @@ import { tellProviderCalls } from './provider-call.ts'
 
 const TOKENS = '{ inputTokens, outputTokens }, finite numbers >= 0'
 
-/** Calls that often say no usage, and cost next to nothing. */
 const NO_CHAT: ReadonlySet<string> = new Set(['embeddings', 'rerank'])
+
+/** Calls that give no message. They often say no usage, too, and cost next to nothing. */
+export const isNoChat = (operationName = 'chat'): boolean => NO_CHAT.has(operationName)
 
 /** Gaps between chunks that are kept, for the metrics: a stream without end must not grow. */
 const MAX_GAPS = 10_000
@@ -176,8 +178,9 @@ export abstract class ToldLlmCall<R> extends Bracket<LlmEnd, CallSite> {
 
   /** A model that says nothing of its tokens has used some all the same. What a client of MCP asks its model is not ours to pay. */
   #untold(usage: TokenUsage | undefined): boolean {
-    const { operationName = 'chat' } = this.init
-    return this.replied && usage === undefined && !NO_CHAT.has(operationName) && this.provider !== 'mcp'
+    return (
+      this.replied && usage === undefined && !isNoChat(this.init.operationName) && this.provider !== 'mcp'
+    )
   }
 
   #scripted(error?: unknown): boolean {
