@@ -15,6 +15,7 @@ import { SpanTree } from '../../src/spans/span-tree.ts'
 import { dispatcherWith, find, findAll, gate, typesOf } from '../support/told-events.ts'
 
 type Part = Record<string, unknown> & { type: string }
+type StreamArguments = Parameters<typeof ai.streamText>[0]
 
 const USAGE = {
   inputTokens: { total: 3, noCache: 3, cacheRead: undefined, cacheWrite: undefined },
@@ -929,6 +930,39 @@ describe('one mock, one gate, one approval', () => {
     await dispatcher.drain()
     expect(findAll(events, 'onComplete')).toMatchObject([{ reason: 'error' }])
   })
+
+  it.each([
+    ['streamText()', (sdk: typeof ai, args: StreamArguments) => sdk.streamText(args)],
+    [
+      'an agent',
+      ({ ToolLoopAgent }: typeof ai, { prompt, ...settings }: StreamArguments) =>
+        new ToolLoopAgent(settings as never).stream({ prompt } as never),
+    ],
+  ])(
+    '%s whose model says another output has failed, as generateText() has, also where nobody asks for it',
+    async (_what, stream) => {
+      for (const [said, reason] of [
+        ['no', 'error'],
+        ['{"n":"x"}', 'error'],
+        ['{"n":1}', 'done'],
+      ] as const) {
+        const { dispatcher, events } = dispatcherWith()
+        const result = await stream(observeAISDK(ai, { dispatcher }), {
+          model: says([call('search', { q: 'a' })], [text(said)]),
+          tools: { search: searchTool().search },
+          output: ai.Output.object({ schema: z.object({ n: z.number() }) }),
+          prompt: 'go',
+          ...five,
+        } as never)
+        let streamed = ''
+        for await (const piece of result.textStream) streamed += piece
+        expect(streamed).toBe(said)
+        await dispatcher.drain()
+        expect(findAll(events, 'onComplete')).toMatchObject([{ reason }])
+        expect(dispatcher.stats().operations).toBe(0)
+      }
+    },
+  )
 })
 
 describe("the SDK's own approvals", () => {

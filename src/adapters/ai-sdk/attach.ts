@@ -8,6 +8,7 @@ import { ObservedTools } from './observed-tools.ts'
 import { answerWaiting, refusedIn, returnedIn, withOutputs } from './resumed-messages.ts'
 import type { SdkArguments } from './sdk.ts'
 import { withoutSpans } from './telemetry.ts'
+import { expectOutput } from './unfit-output.ts'
 
 type Handler = ((event: never) => unknown) | undefined
 
@@ -42,6 +43,7 @@ export function attached(
   const place = Array.isArray(args.prompt) ? 'prompt' : 'messages'
   const refused = refusedIn(args[place])
   const returned = run.resumed === undefined ? [] : returnedIn(args[place], run.resumed)
+  expectOutput(run, args)
   if (refused.length > 0) run.refusals = async () => observed?.tellRefused(refused)
   return {
     ...args,

@@ -1,10 +1,11 @@
-import { asObjects } from '../../wire/reading.ts'
+import { asObjects, type Loose } from '../../wire/reading.ts'
 import type { ObservedRun } from '../sdk-run/observed-run.ts'
 import { rememberRun } from '../sdk-run/parked-run.ts'
 import { attached, before, stepCallbacks } from './attach.ts'
 import { beginRun, type Host } from './begin-run.ts'
 import type { SdkArguments, SdkFunction } from './sdk.ts'
 import { watchResult } from './stream-result.ts'
+import { noteUnfit } from './unfit-output.ts'
 
 /** `generateText`. */
 export function observeGenerate(sdk: SdkFunction, host: Host, gateway: unknown): SdkFunction {
@@ -68,7 +69,10 @@ function streamed(run: ObservedRun, args: SdkArguments): SdkArguments {
 }
 
 export function streamCallbacks(run: ObservedRun, args: SdkArguments): Partial<SdkArguments> {
-  const ended = ({ text }: { readonly text?: string }) => run.over(text)
+  const ended = async (event: Loose & { readonly text?: string }) => {
+    await noteUnfit(run, event)
+    return run.over(event.text)
+  }
   return {
     ...stepCallbacks(run, args),
     onChunk: (event: StreamEvent) => {

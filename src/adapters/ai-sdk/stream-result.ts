@@ -2,6 +2,7 @@ import { asObjects, asText } from '../../wire/reading.ts'
 import { type ObservedRun, whenAborted } from '../sdk-run/observed-run.ts'
 import { rememberRun } from '../sdk-run/parked-run.ts'
 import { ShownCalls } from './shown-calls.ts'
+import { noteUnfit } from './unfit-output.ts'
 
 /** Where the SDK's result takes the stream from for each of its readers, whichever way they read. */
 interface StreamResult {
@@ -41,7 +42,9 @@ function withhold(result: object, run: ObservedRun): void {
   if (steps === undefined) return
   const get = async () => {
     const given: unknown = await steps.call(result)
-    const refusal = await run.over(asText(asObjects(given).at(-1)?.text))
+    const last = asObjects(given).at(-1)
+    await noteUnfit(run, last)
+    const refusal = await run.over(asText(last?.text))
     if (refusal !== undefined) throw refusal
     return given
   }
