@@ -1300,6 +1300,34 @@ describe('a stream', () => {
     }
   })
 
+  it('and a run that is not streamed does so, too, whatever was at work when its time was up', async () => {
+    const hanging = ({ abortSignal }: { readonly abortSignal?: AbortSignal | undefined }) =>
+      new Promise<string>((_, reject) => {
+        abortSignal?.addEventListener('abort', () => reject(abortSignal.reason), { once: true })
+      })
+    const search = ai.tool({ inputSchema: z.object({}), execute: (_, options) => hanging(options) })
+    const asking = () => says([call('search', {})])
+    for (const timeout of [20, { totalMs: 20 }, { stepMs: 20 }]) {
+      for (const model of [new MockLanguageModelV4({ doGenerate: hanging as never }), asking()]) {
+        const { dispatcher, events } = dispatcherWith()
+        const { generateText } = observeAISDK(ai, { dispatcher })
+        await expect(
+          generateText({ ...five, model, prompt: 'go', tools: { search }, timeout }),
+        ).rejects.toMatchObject({ name: 'TimeoutError' })
+        await dispatcher.drain()
+        expect(findAll(events, 'onComplete')).toMatchObject([{ reason: 'interrupted' }])
+      }
+    }
+    const { dispatcher, events } = dispatcherWith()
+    const failing = new MockLanguageModelV4({
+      doGenerate: () => Promise.reject(new DOMException('too late', 'TimeoutError')),
+    })
+    const { generateText } = observeAISDK(ai, { dispatcher })
+    await expect(generateText({ ...five, model: failing, prompt: 'go', timeout: 60_000 })).rejects.toThrow()
+    await dispatcher.drain()
+    expect(findAll(events, 'onComplete')).toMatchObject([{ reason: 'error' }])
+  })
+
   it('of which nothing is kept ends its run when its reader leaves', async () => {
     const { dispatcher, events } = dispatcherWith()
     const { experimental_streamTextLowMemory: streamOnce } = observeAISDK(ai, { dispatcher })

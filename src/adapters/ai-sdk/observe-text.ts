@@ -5,6 +5,7 @@ import { attached, before, stepCallbacks } from './attach.ts'
 import { beginRun, type Host } from './begin-run.ts'
 import type { SdkArguments, SdkFunction } from './sdk.ts'
 import { watchResult } from './stream-result.ts'
+import { isTimeUp } from './time-up.ts'
 import { noteUnfit } from './unfit-output.ts'
 
 /** `generateText`. */
@@ -25,7 +26,7 @@ export async function generated(run: ObservedRun, generate: () => Promise<unknow
   try {
     result = await generate()
   } catch (error) {
-    await run.fail(error)
+    await (isTimeUp(run) ? run.interrupt() : run.fail(error))
     throw error
   }
   rememberRun(result, run.parked)

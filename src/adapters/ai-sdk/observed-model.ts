@@ -11,6 +11,7 @@ import type { ObservedRun } from '../sdk-run/observed-run.ts'
 import { ModelStream } from './model-stream.ts'
 import { providerName } from './provider-name.ts'
 import type { SdkModel, SdkModelOptions, SdkStreamReply } from './sdk.ts'
+import { noteSignal } from './time-up.ts'
 
 /** Which run the proxy is for. */
 const observed = new WeakMap<object, ObservedRun>()
@@ -92,6 +93,7 @@ class ObservedModel {
   }
 
   #init(options: SdkModelOptions): LlmCallInit {
+    noteSignal(this.#run, options.abortSignal)
     const { modelId, provider } = this.#model
     const asked = Object.entries(options).filter(([key, value]) => !OURS.has(key) && value !== undefined)
     return {
