@@ -182,8 +182,9 @@ export class Place {
     this.changedArgs.clear()
     this.#step = undefined
     this.#answered = undefined
-    // Decided, and kept from running by the SDK: a guardrail of the tool, or of its neighbours, refused.
-    for (const { call } of this.#held.splice(0)) await call.fail(new NotRun())
+    // Decided, and kept from running by the SDK: a guardrail of the tool, or of its neighbours, refused, or the run has failed.
+    const why = failed === undefined ? 'one of its guardrails refused the call' : ended
+    for (const { call } of this.#held.splice(0)) await call.fail(new NotRun(why))
     if (failed !== undefined) step?.fail(failed.error)
     await step?.end()
   }
@@ -205,8 +206,8 @@ export interface AskedHuman {
 
 class NotRun extends Error {
   override readonly name: string = 'ToolNotRun'
-  constructor() {
-    super('the SDK did not run the tool: one of its guardrails refused the call')
+  constructor(why: string) {
+    super(`the SDK did not run the tool: ${why}`)
   }
 }
 

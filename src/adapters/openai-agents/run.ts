@@ -5,6 +5,7 @@ import type {
   ParentOperation,
   ToolOutOfReach,
 } from '../../dispatcher/index.ts'
+import type { CompletionReason } from '../../hooks/index.ts'
 import { HookspanError } from '../../internal/errors.ts'
 import { defined, isRecord } from '../../internal/objects.ts'
 import { asName, asObjects } from '../../wire/reading.ts'
@@ -45,7 +46,7 @@ export interface Asked {
 /** How a run came to its end, or to where it waits. */
 interface Ended {
   readonly operationId: string
-  readonly status: 'done' | 'error' | 'interrupted' | 'waiting_for_human'
+  readonly status: CompletionReason | 'waiting_for_human'
   readonly content?: string
 }
 
@@ -233,10 +234,9 @@ class ObservedRun {
       return
     }
     if (ended.content !== content) hide(result, ended.content)
-    const status = ended.reason === 'interrupted' || ended.reason === 'denied' ? 'interrupted' : 'done'
     this.#settle({
       operationId: op.operationId,
-      status,
+      status: ended.reason,
       ...defined({ content: ended.content }),
     })
   }

@@ -164,6 +164,18 @@ describe('a run that ends early', () => {
   })
 })
 
+it('a call that is not run, as its run has failed before, is told with why', async () => {
+  const { events, runner } = watched()
+  const run = async () => ({ behavior: { type: 'throwException' } })
+  const look = looking([], { inputGuardrails: [{ name: 'no', run }] })
+
+  await runner.run(agentOf({ model: scripted(LOOK), tools: [look] }), 'hi').catch(() => {})
+
+  expect(findAll(events, 'onToolCallError')).toMatchObject([
+    { errorMessage: expect.stringMatching(/did not run the tool: .*Tool input guardrail triggered: no/) },
+  ])
+})
+
 describe('a call whose arguments are no JSON', () => {
   it.each<[string, Partial<AgentConfiguration> & { namespace?: string }, string]>([
     ['is told of a tool in a namespace', { namespace: 'crm' }, '{"q":'],
@@ -242,6 +254,21 @@ describe('an agent inside of another', () => {
     const span = exporter.getFinishedSpans().find(({ name }) => name === 'invoke_agent expert')
     expect(span?.attributes['hookspan.operation.reason']).toBe('max_steps')
     expect(span?.attributes['error.type']).toBe('MaxTurnsExceededError')
+  })
+
+  it('that ends at its turns with a result of a handler is told as one that did', async () => {
+    const { events, runner } = watched()
+    const expert = new Agent({ name: 'expert', model: scripted(LOOK, 'late'), tools: [looking([])] })
+    const errorHandlers = { maxTurns: () => ({ finalOutput: 'so far' }) }
+    const runOptions = { maxTurns: 1, errorHandlers }
+    const asTool = expert.asTool({ toolName: 'expert', toolDescription: '', runOptions })
+    const model = scripted([['expert', { input: 'help' }]], 'done')
+
+    await runner.run(agentOf({ model, tools: [asTool] }), 'hi')
+
+    const told = { reason: 'max_steps', success: false, content: 'so far' }
+    expect(findAll(events, 'afterCallAgent')).toMatchObject([told])
+    expect(findAll(events, 'afterToolCall').at(-1)).toMatchObject({ apiName: 'expert', content: 'so far' })
   })
 
   it('that a gate refuses is not run, and the tool tells the model', async () => {

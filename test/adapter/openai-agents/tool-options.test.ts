@@ -37,17 +37,13 @@ describe('the guardrails of a tool', () => {
     ]
     dispatcher.use({ name: 'guard', gates, approver: { requestApproval: async () => answer as never } })
     const bodies: string[] = []
-    const look = looking(bodies, guardrails)
-    const { inputGuardrails } = look
-    const run = inputGuardrails?.[0]?.run
-    const agent = agentOf({ model: scripted([['look', { q: 'a' }]], 'done'), tools: [look] })
+    const tools = [looking(bodies, guardrails)]
+    const agent = agentOf({ model: scripted([['look', { q: 'a' }]], 'done'), tools })
 
     await observed(bareRunner(), { dispatcher }).run(agent, 'hi')
 
     expect(bodies).toEqual(expected.slice(0, 1))
     expect(shown).toEqual(expected)
-    letAllGo()
-    expect(inputGuardrails?.[0]?.run).toBe(run)
   })
 
   it('are shown it where the run was parked in between, and the call as it was where nobody changed it', async () => {
