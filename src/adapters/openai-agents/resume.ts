@@ -21,7 +21,7 @@ export async function takeUp(place: Place, state: RunState, parked: ParkedRun | 
   place.answered(said)
   // What was told of them before they waited, and is told of them now, is all of them.
   for (const rawItem of said) place.made.add(idOf({ rawItem }))
-  if (parked?.operation.openStep === undefined) return
+  if (parked?.operation.openStep === undefined) return noteApproved(place, state)
   const { operation, asked } = parked
   const step = await place.step()
   const waiting = (operation.waiting ?? []).filter(({ kind }) => kind === undefined)
@@ -55,6 +55,14 @@ export async function takeUp(place: Place, state: RunState, parked: ParkedRun | 
       // Where it is let, the provider tells of it with its reply.
       if (!answer) await step.openToolCall<unknown, unknown>(init).outcome
     }
+  }
+}
+
+/** Of a run that nobody observed: of a call that a human has approved the SDK asks the tool's condition once more, and makes it. */
+function noteApproved({ approved }: Place, state: RunState): void {
+  for (const item of state.getInterruptions()) {
+    const id = idOf(item)
+    if (id !== undefined && answerTo(state._context, item, id, item.name ?? '') === true) approved.add(id)
   }
 }
 

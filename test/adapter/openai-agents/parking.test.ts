@@ -238,6 +238,32 @@ describe('calls that waited before anybody observed', () => {
     expect(findAll(events, 'afterToolCall').map(({ stepIndex }) => stepIndex)).toEqual([0, 0])
     expect(findAll(events, 'beforeLlmCall')).toMatchObject([{ stepIndex: 1 }])
   })
+
+  it.each([
+    ['in this process', undefined],
+    ['in this process', 'approve'],
+    ['in this process', 'park'],
+    ['elsewhere', undefined],
+    ['elsewhere', 'park'],
+  ] as const)(
+    'because of a condition, and are approved, are told once, %s (a gate asks: %s)',
+    async (where, answer) => {
+      const bodies: string[] = []
+      const model = scripted(LOOK, 'done')
+      const agent = agentOf({ model, tools: [looking(bodies, { needsApproval: async () => true })] })
+      const { state } = await bareRunner().run(agent, 'hi')
+      const resumed = where === 'elsewhere' ? await RunState.fromString(agent, state.toString()) : state
+      for (const item of resumed.getInterruptions()) resumed.approve(item as never)
+      const { runner, events } = processOf(answer, answer !== undefined)
+
+      expect((await runner.run(agent, resumed as never)).finalOutput).toBe('done')
+
+      expect(bodies).toEqual(answer === 'park' ? [] : ['a'])
+      expect(findAll(events, 'beforeHumanIntervention')).toHaveLength(answer === undefined ? 0 : 1)
+      expect(findAll(events, 'beforeToolCall')).toHaveLength(1)
+      expect(findAll(events, 'onComplete')).toMatchObject([{ totals: { steps: 2, toolCalls: 1 } }])
+    },
+  )
 })
 
 describe('a call of a tool in a namespace', () => {
