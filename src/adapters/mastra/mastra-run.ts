@@ -36,6 +36,7 @@ export class MastraRun {
   given: object | undefined
   /** Why a run was refused: Mastra puts what is thrown into errors of its own. */
   refusal: HookspanError | undefined
+  readonly #atWork = new Set<Promise<unknown>>()
   #turns = 0
   #answered = true
 
@@ -66,6 +67,19 @@ export class MastraRun {
   /** Runs code of the SDK as part of the run. */
   within<T>(fn: () => T): T {
     return this.run.run(() => frames.run(this, fn))
+  }
+
+  /** Tools that are decided on or run. Of a stream, Mastra may begin them beside one about which it asks a human. */
+  working<T>(call: Promise<T>): Promise<T> {
+    this.#atWork.add(call)
+    const over = () => void this.#atWork.delete(call)
+    call.then(over, over)
+    return call
+  }
+
+  /** None of them is at work any more. */
+  async idle(): Promise<void> {
+    while (this.#atWork.size > 0) await Promise.allSettled(this.#atWork)
   }
 
   /** The model is asked. What was asked before has been answered, or this is one more try of the same. */

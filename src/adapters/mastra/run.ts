@@ -1,5 +1,5 @@
 import type { ParkedOperation } from '../../dispatcher/index.ts'
-import { within } from '../../internal/async.ts'
+import { untilAborted, within } from '../../internal/async.ts'
 import { defined, isRecord } from '../../internal/objects.ts'
 import { asName, asObject } from '../../wire/reading.ts'
 import { stopConditions } from '../sdk-run/loop-limits.ts'
@@ -37,7 +37,7 @@ export async function generated(host: MastraHost, asked: Asked): Promise<MastraR
     await run.fail(refusal)
     throw refusal
   }
-  remember(result, run)
+  remember(result, started)
   if (result.finishReason === 'suspended') await suspended(started, result)
   const tripped = tripwireOf(result)
   if (tripped !== undefined) await run.fail(tripped)
@@ -62,7 +62,7 @@ export async function streamed(host: MastraHost, asked: Asked): Promise<MastraRe
       onFinish: finishing(run, asked.options?.onFinish ?? defaults.onFinish, failure),
     })
     given = new WeakRef(result)
-    remember(result, run)
+    remember(result, started)
     whenAborted(run, () => void run.fail(run.signal?.reason))
     if (!run.isPart) {
       void over(started, result)
@@ -115,6 +115,8 @@ async function over(started: MastraRun, result: MastraResult): Promise<void> {
 async function suspended(started: MastraRun, result: MastraResult): Promise<void> {
   started.run.waitingFor = 'human'
   if (!started.run.isPart) await tellAsked(started, await result.suspendPayload)
+  // What has begun beside the call that waits is not begun once more where the run goes on.
+  await started.idle()
 }
 
 async function made(started: MastraRun, asked: Asked, more: object): Promise<MastraResult> {
@@ -188,7 +190,7 @@ async function begin(host: MastraHost, asked: Asked): Promise<MastraRun> {
     input: resumes ? undefined : inputOf(first),
     signal: options.abortSignal instanceof AbortSignal ? options.abortSignal : undefined,
   })
-  const parked = resumes ? await takeWaiting(options.runId) : undefined
+  const parked = resumes ? await takeWaiting(options) : undefined
   const given = parked === undefined ? undefined : takeRunInit()
   const start = () => new MastraRun(host, said)
   return parked === undefined ? start() : runWith({ resume: parked, ...given }, start)
@@ -220,16 +222,17 @@ const MAX_WAITING = 1_000
 
 const waiting = new Map<string, ParkedOperation>()
 /** Those that are not over yet: a human may answer as soon as the stream says that one is asked. */
-const underWay = new Map<string, ObservedRun['parked']>()
+const underWay = new Map<string, MastraRun>()
 
-function remember(result: MastraResult, run: ObservedRun): void {
+function remember(result: MastraResult, started: MastraRun): void {
+  const { run } = started
   const { parked } = run
   rememberRun(result, parked)
   const { runId } = result
   if (runId === undefined || run.isPart) return
-  underWay.set(runId, parked)
+  underWay.set(runId, started)
   const settle = (to: ParkedOperation | undefined) => {
-    if (underWay.get(runId) === parked) underWay.delete(runId)
+    if (underWay.get(runId) === started) underWay.delete(runId)
     if (to === undefined) return
     const oldest = waiting.size >= MAX_WAITING ? waiting.keys().next().value : undefined
     if (oldest !== undefined) waiting.delete(oldest)
@@ -242,10 +245,15 @@ function remember(result: MastraResult, run: ObservedRun): void {
 const PARKS_WITHIN_MS = 1_000
 
 /** Each goes on once. */
-async function takeWaiting(runId: string | undefined): Promise<ParkedOperation | undefined> {
+async function takeWaiting({ runId, abortSignal }: MastraOptions): Promise<ParkedOperation | undefined> {
   if (runId === undefined) return undefined
   const before = underWay.get(runId)
-  if (before !== undefined) await within(PARKS_WITHIN_MS, before)
+  if (before !== undefined) {
+    // Mastra waits for them, too.
+    const signal = abortSignal instanceof AbortSignal ? abortSignal : undefined
+    await untilAborted(before.idle(), signal).catch(() => {})
+    await within(PARKS_WITHIN_MS, before.run.parked)
+  }
   const parked = waiting.get(runId)
   waiting.delete(runId)
   return parked

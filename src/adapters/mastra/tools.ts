@@ -114,7 +114,8 @@ class Call {
     const { toolCallId = '' } = options
     const refused = this.#run.refused.get(toolCallId)
     if (refused !== undefined && this.#run.refused.delete(toolCallId)) return told(refused, this.#tool)
-    return options.isBackgroundTask === true ? this.#alone(input, options) : this.#make(input, options)
+    if (options.isBackgroundTask === true) return this.#alone(input, options)
+    return this.#run.working(this.#make(input, options))
   }
 
   /** A tool in the background, which outlives the step that asked for it, and the run: a run of its own below it. */
@@ -204,8 +205,7 @@ class Call {
       }
       // It goes on in this call once the run does, where that can wait: one of an agent that is a tool ends here.
       if (suspended && !this.#run.run.isCalled) throw new RunSuspended()
-      if (suspended)
-        throw thrown?.error ?? new Error('The tool waits for an answer, and so its agent stopped.')
+      if (suspended) throw thrown?.error ?? new Error('The tool waits for an answer, and so its agent stopped.')
       if (thrown !== undefined) throw thrown.error
       if (isError(given?.value)) throw given.value
       return asUnfit(given?.value)
