@@ -7,13 +7,15 @@ import { describe, expect, it } from 'vitest'
 import { z } from 'zod'
 import { scripted } from '../adapter/subjects/ai-sdk.ts'
 import { activityTree } from '../support/activity-tree.ts'
-import { gate } from '../support/told-events.ts'
+import { eventsOf, findAll, gate } from '../support/told-events.ts'
 import type { Untyped } from './support/sdks.ts'
 
 const core = '@mastra/core'
 const { Agent }: Untyped = await import(`${core}/agent`)
 const { createTool }: Untyped = await import(`${core}/tools`)
 const { createStep, createWorkflow }: Untyped = await import(`${core}/workflows`)
+const { Mastra }: Untyped = await import(core)
+const { InMemoryStore }: Untyped = await import(`${core}/storage`)
 
 const input = { what: 'all' }
 const schema = z.object({ what: z.string() })
@@ -130,3 +132,57 @@ describe.each(Object.entries(WAYS))('a tool that another one runs %s', (way, run
     expect(await asked(run, dispatcher)).toEqual({ ran: ['a bit'], told: 'cleaned' })
   })
 })
+
+/** A workflow of the agent, and the tool that runs it or stands in it, stop with it. */
+it.each(['a step of a workflow', 'run by another tool'])(
+  'a tool that asks by suspend() is a call that failed, and one more where it goes on: %s',
+  async (where) => {
+    const tool = createTool({
+      id: 'wipe',
+      description: 'Wipes.',
+      inputSchema: schema,
+      outputSchema: z.any(),
+      suspendSchema: z.any(),
+      resumeSchema: z.object({ sure: z.boolean() }),
+      execute: async ({ what }: Untyped, { agent, workflow }: Untyped) => {
+        const { resumeData, suspend } = workflow ?? agent
+        return resumeData === undefined ? suspend({ sure: false }) : `wiped ${what}`
+      },
+    })
+    const outer = createTool({
+      id: 'outer',
+      description: 'Runs it.',
+      inputSchema: schema,
+      execute: (given: object, context: object) => tool.execute(given, context),
+    })
+    const flow = createWorkflow({ id: 'f', description: 'f', inputSchema: schema, outputSchema: z.any() })
+    const isStep = where.includes('workflow')
+    const name = isStep ? 'workflow-flow' : 'outer'
+    const args = isStep ? { inputData: input } : input
+    const model = scripted([{ toolCalls: [{ id: 'c', name, args }] }, { content: 'done' }])
+    const has = isStep
+      ? { workflows: { flow: flow.then(createStep(tool)).commit() } }
+      : { tools: { tool, outer } }
+    const dispatcher = new HookDispatcher()
+    const events = eventsOf(dispatcher)
+    const asked: unknown[] = []
+    const gates = [
+      { ...gate('afterToolCall', ({ payload }) => void asked.push(payload)), match: ['wipe', 'tool'] },
+    ]
+    dispatcher.use({ name: 'careful', gates })
+    const agent = observeMastra<Untyped>(new Agent({ id: 's', name: 's', instructions: '', model, ...has }), {
+      dispatcher,
+    })
+    new Mastra({ agents: { s: agent }, storage: new InMemoryStore(), logger: false })
+
+    const { runId, finishReason } = await agent.generate('Clean up.')
+    expect(finishReason).toBe('suspended')
+    expect((await agent.resumeGenerate({ sure: true }, { runId })).text).toBe('done')
+    await dispatcher.drain()
+
+    expect(asked).toEqual(['wiped all'])
+    expect(findAll(events, 'onToolCallError').map(({ errorMessage }) => errorMessage)).toEqual([
+      expect.stringContaining('waits for an answer'),
+    ])
+  },
+)

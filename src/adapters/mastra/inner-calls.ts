@@ -4,7 +4,7 @@ import { isLocked } from '../replace.ts'
 import { currentCalls, type SafeCalls } from '../safe/calls.ts'
 import { MastraRun } from './mastra-run.ts'
 import { patches } from './patches.ts'
-import type { MastraTools, MastraWorkflowTool } from './sdk.ts'
+import type { InnerContext, MastraTools, MastraWorkflowTool, Suspending } from './sdk.ts'
 
 /** A call of the loop. */
 interface LoopCall {
@@ -43,18 +43,36 @@ export function seeInnerCalls(tools: MastraTools | undefined): void {
   }
 }
 
+/** What a tool failed with that goes on in another call, once somebody has answered what it asks. */
+export const WAITS = 'The tool waits for an answer, and so its agent stopped.'
+
+/** The same, which tells that the tool stops for an answer. */
+function seenSuspending(context: InnerContext, suspends: () => void): InnerContext {
+  const seen = ({ suspend, ...place }: Suspending): Suspending => ({
+    ...place,
+    ...(suspend && {
+      suspend: (...payload: unknown[]) => {
+        suspends()
+        return suspend(...payload)
+      },
+    }),
+  })
+  const { agent, workflow } = context
+  return { ...context, ...(agent && { agent: seen(agent) }), ...(workflow && { workflow: seen(workflow) }) }
+}
+
 /** Makes what is run of the tool past the loop a call of the run in which it is: of a step of a workflow, of another tool. */
 export function observeExecute(tool: MastraWorkflowTool): void {
   const { execute } = tool
   if (typeof execute !== 'function' || patches.has(tool)) return
   patches.replace(tool, 'execute', (input, context, ...more: unknown[]) => {
-    const body = (args: unknown) => execute.call(tool, args, context, ...(more as []))
+    const body = (args: unknown, given = context) => execute.call(tool, args, given, ...(more as []))
     const isStep = context?.workflow !== undefined && MastraRun.current !== undefined
     const outer = atWork.getStore()
     const isInner = outer !== undefined && outer.id !== tool.id
     const calls = isStep || isInner ? currentCalls() : undefined
     if (calls === undefined) return body(input)
-    return made(tool, isStep ? tool.id : (names.get(tool) ?? tool.id), calls, input, body)
+    return made(tool, isStep ? tool.id : (names.get(tool) ?? tool.id), calls, input, context, body)
   })
 }
 
@@ -63,9 +81,11 @@ async function made(
   apiName: string,
   calls: SafeCalls,
   args: unknown,
-  body: (args: unknown) => unknown,
+  context: InnerContext | undefined,
+  body: (args: unknown, context?: InnerContext) => unknown,
 ): Promise<unknown> {
   const { description } = tool
+  let asks: { readonly value: unknown } | undefined
   const outcome = await calls.toolCall<unknown, unknown>(
     {
       apiName,
@@ -75,8 +95,16 @@ async function made(
       parkable: false,
       ...(typeof description === 'string' && { description }),
     },
-    (given) => whileAtWork(tool, () => body(given)),
+    async (given) => {
+      let suspended = false
+      const seen = context && seenSuspending(context, () => (suspended = true))
+      const value = await whileAtWork(tool, () => body(given, seen))
+      if (!suspended) return value
+      asks = { value }
+      throw new Error(WAITS)
+    },
   )
+  if (asks !== undefined) return asks.value
   if ('result' in outcome) return outcome.result
   // A step that may not be made ends its workflow, and says why.
   throw outcome.state === 'errored' ? outcome.error : new Error(outcome.toToolMessage().content)

@@ -114,5 +114,15 @@ export interface MastraWorkflow {
 export interface MastraWorkflowTool {
   readonly id: string
   readonly description?: unknown
-  execute?(input: unknown, context?: { readonly workflow?: unknown }): unknown
+  execute?(input: unknown, context?: InnerContext): unknown
+}
+
+/** What code that calls a tool by itself hands to it. */
+export interface InnerContext {
+  readonly agent?: Suspending
+  readonly workflow?: Suspending
+}
+
+export interface Suspending {
+  readonly suspend?: (...payload: unknown[]) => unknown
 }

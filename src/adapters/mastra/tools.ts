@@ -7,7 +7,7 @@ import { isError } from '../../internal/realms.ts'
 import { asName } from '../../wire/reading.ts'
 import type { SafeToolCall } from '../safe/tool-call.ts'
 import { refuseInDurableRun } from '../sdk-run/durable-limits.ts'
-import { isAtWork, whileAtWork } from './inner-calls.ts'
+import { isAtWork, WAITS, whileAtWork } from './inner-calls.ts'
 import { takenBy } from './input-schema.ts'
 import { MastraRun } from './mastra-run.ts'
 import type { MastraAgent, MastraBackground, MastraTool, MastraToolOptions, MastraTools } from './sdk.ts'
@@ -205,7 +205,7 @@ class Call {
       }
       // It goes on in this call once the run does, where that can wait: one of an agent that is a tool ends here.
       if (suspended && !this.#run.run.isCalled) throw new RunSuspended()
-      if (suspended) throw thrown?.error ?? new Error('The tool waits for an answer, and so its agent stopped.')
+      if (suspended) throw thrown?.error ?? new Error(WAITS)
       if (thrown !== undefined) throw thrown.error
       if (isError(given?.value)) throw given.value
       return asUnfit(given?.value)
