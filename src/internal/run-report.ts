@@ -30,4 +30,7 @@ export const WORKER_ENDED = 'worker ended '
 export const HEARD = 'heard '
 
 /** What `hookspan run` passes on. */
-export const PASSED_ON = ['SIGINT', 'SIGTERM', 'SIGHUP', 'SIGUSR2'] as const
+export const PASSED_ON = ['SIGINT', 'SIGTERM', 'SIGHUP', 'SIGQUIT', 'SIGUSR1', 'SIGUSR2', 'SIGCONT'] as const
+
+/** The process id of `hookspan run`, for a program in a terminal, which it is to stop with. */
+export const RUN_PID = 'HOOKSPAN_RUN_PID'

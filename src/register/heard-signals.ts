@@ -1,5 +1,5 @@
 import { isMainThread } from 'node:worker_threads'
-import { HEARD, PASSED_ON, RUN_REPORT } from '../internal/run-report.ts'
+import { HEARD, PASSED_ON, RUN_PID, RUN_REPORT } from '../internal/run-report.ts'
 import { report } from './report.ts'
 
 const SIGNALS: readonly unknown[] = PASSED_ON
@@ -16,4 +16,18 @@ export function noteHeardSignals(): void {
     if (name === signal && SIGNALS.includes(name)) report(`${HEARD}${name} ${process.pid} ${Date.now()}`)
     return Reflect.apply(emit, this, all)
   } as typeof process.emit
+}
+
+/**
+ * A program that reads the keys of its terminal itself, as with `node:readline`, stops itself at Ctrl-Z, and nobody else: the
+ * shell would go on waiting for `hookspan run`.
+ */
+export function stopWithRun(): void {
+  const run = Number(process.env[RUN_PID])
+  if (!run || !isMainThread) return
+  const kill = process.kill
+  process.kill = (pid, signal) => {
+    if (signal === 'SIGTSTP' && pid === process.pid && run === process.ppid) kill.call(process, run, signal)
+    return kill.call(process, pid, signal)
+  }
 }

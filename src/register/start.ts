@@ -3,7 +3,7 @@ import { GUARDED, LOADED, REFUSED } from '../internal/run-report.ts'
 import { thisBun, watchBun } from './bun-modules.ts'
 import { watchRequests } from './handled-requests.ts'
 import { projectHasConfig } from './has-config.ts'
-import { noteHeardSignals } from './heard-signals.ts'
+import { noteHeardSignals, stopWithRun } from './heard-signals.ts'
 import { NOT_CAPABLE, type OnLoaded, watchModules } from './module-hooks.ts'
 import { report } from './report.ts'
 import { requireOwn } from './require-own.ts'
@@ -49,6 +49,7 @@ await holdGuards().catch((error: unknown) => {
 })
 report(LOADED)
 noteHeardSignals()
+stopWithRun()
 if (isGuarded) report(GUARDED)
 if (why === undefined) {
   watchRequests()

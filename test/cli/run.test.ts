@@ -864,11 +864,50 @@ new OpenAI().chat.completions
     expect(stderr).not.toContain('no process of it said what was attached')
   })
 
-  it('says that there is no such command', async () => {
-    expect(await run('--', 'no-such-command')).toMatchObject({
-      code: 127,
-      stderr: expect.stringContaining('there is no command "no-such-command"'),
+  it.each(['no-such-command', ''])(
+    'says that there is no such command, and no more: "%s"',
+    async (command) => {
+      const { code, stderr } = await run('--', command)
+
+      expect(code).toBe(127)
+      expect(stderr.trim().split('\n').at(-1)).toBe(`hookspan: there is no command "${command}".`)
+    },
+  )
+
+  it.each(['SIGQUIT', 'SIGUSR1', 'SIGCONT'])(
+    'hands %s on, which the program may listen to',
+    async (signal) => {
+      const listens = `process.once('${signal}', () => process.exit(3)); setTimeout(() => {}, 5_000); console.log('ready')`
+      const child = spawn(process.execPath, [BIN, 'run', '--', process.execPath, '-e', listens], {
+        env: { ...process.env, ...env, NODE_OPTIONS: '' },
+        stdio: ['ignore', 'pipe', 'ignore'],
+      })
+      await once(child.stdout, 'data')
+      child.kill(signal as NodeJS.Signals)
+
+      expect(await once(child, 'close')).toEqual([3, null])
+    },
+  )
+
+  it('stops with a program that stops itself at Ctrl-Z, as `node:readline` does in a terminal', async () => {
+    // In the place of `hookspan run`, which would be stopped: nobody could ask it.
+    const parent = `
+      process.on('SIGTSTP', () => { console.log('stopped'); child.kill('SIGKILL') })
+      setTimeout(() => child.kill('SIGKILL'), 5_000)
+      const { spawn } = require('node:child_process')
+      const env = { ...process.env, NODE_OPTIONS: '--import=' + process.argv[1], HOOKSPAN_RUN_PID: String(process.pid) }
+      const stops = 'process.kill(process.pid, "SIGTSTP"); setTimeout(() => {}, 5_000)'
+      const child = spawn(process.execPath, ['-e', stops], { env, stdio: 'inherit' })
+      child.on('exit', () => process.exit())`
+    const child = spawn(process.execPath, ['-e', parent, REGISTER], {
+      env: { ...process.env, ...env, NODE_OPTIONS: '' },
+      stdio: ['ignore', 'pipe', 'inherit'],
     })
+    try {
+      expect(String(await once(child.stdout, 'data'))).toBe('stopped\n')
+    } finally {
+      child.kill()
+    }
   })
 
   it.each([

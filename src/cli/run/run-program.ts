@@ -10,6 +10,7 @@ import {
   NO_VIEWER,
   PASSED_ON,
   REFUSED,
+  RUN_PID,
   RUN_REPORT,
   RUN_SEEN,
   UNTAKEN,
@@ -25,8 +26,12 @@ const NOT_RUN = 126
 /** Runtimes that nothing can be preloaded into. */
 const OTHERS = ['deno', 'python', 'python3']
 const BUN = ['bun', 'bunx']
+/** What a viewer ends by that was kept. */
+const ENDING = ['SIGINT', 'SIGTERM', 'SIGHUP', 'SIGQUIT', 'SIGUSR2'] as const
 
 const REGISTER = new URL('../../register/index.js', import.meta.url).href
+
+const notFound = (command: string) => `there is no command "${command}".`
 
 const tell = (message: string) => process.stderr.write(`hookspan: ${message}\n`)
 
@@ -41,6 +46,10 @@ export async function runProgram(
   args: readonly string[],
   options: RunFlags,
 ): Promise<number> {
+  if (command === '') {
+    tell(notFound(command))
+    return NOT_FOUND
+  }
   const viewer = await findViewer(options)
   const name = basename(command).replace(/\.exe$/, '')
   if (OTHERS.includes(name)) tell(`${name} takes no NODE_OPTIONS: nothing of it is attached.`)
@@ -54,9 +63,9 @@ export async function runProgram(
     const { now, later } = await viewer.start()
     tell(now)
     if (later === '' && report !== undefined) appendFileSync(report, `${NO_VIEWER}\n`)
-    const { code, signal } = await end
-    if (report !== undefined) tellEnd(later, report)
-    else if (later !== '') tell(later)
+    const { hasStarted, code, signal } = await end
+    if (hasStarted && report !== undefined) tellEnd(later, report)
+    else if (hasStarted && later !== '') tell(later)
     if (options.keep && viewer.isOurs) await untilInterrupted()
     await viewer.close()
     if (signal !== null) return await endBy(signal)
@@ -88,6 +97,8 @@ function environment(viewer: ViewerInUse, report: string | undefined): NodeJS.Pr
     NODE_OPTIONS: [`--import=${REGISTER}`, NODE_OPTIONS].filter(Boolean).join(' '),
     BUN_OPTIONS: bunOptions(),
     [RUN_REPORT]: report,
+    // A shell's job control is for who has the terminal.
+    [RUN_PID]: process.stdin.isTTY ? String(process.pid) : undefined,
     ...(viewer.link !== undefined && { HOOKSPAN_RUN_VIEWER: viewer.link }),
     ...(viewer.show !== undefined && { HOOKSPAN_RUN_SHOW: viewer.show }),
     // What is said stays on this machine.
@@ -105,6 +116,8 @@ function bunOptions(): string | undefined {
 }
 
 interface Ended {
+  /** Not where there is no such program, or it may not be run. */
+  readonly hasStarted: boolean
   readonly code: number
   readonly signal: NodeJS.Signals | null
 }
@@ -119,10 +132,10 @@ function ended(child: ChildProcess, command: string, report: string | undefined)
   for (const signal of PASSED_ON) process.on(signal, passOn)
   child.once('error', (error: NodeJS.ErrnoException) => {
     const missing = error.code === 'ENOENT'
-    tell(missing ? `there is no command "${command}".` : `"${command}" cannot be run: ${error.message}`)
-    resolve({ code: missing ? NOT_FOUND : NOT_RUN, signal: null })
+    tell(missing ? notFound(command) : `"${command}" cannot be run: ${error.message}`)
+    resolve({ hasStarted: false, code: missing ? NOT_FOUND : NOT_RUN, signal: null })
   })
-  child.once('exit', (code, signal) => resolve({ code: code ?? 0, signal }))
+  child.once('exit', (code, signal) => resolve({ hasStarted: true, code: code ?? 0, signal }))
   return promise.finally(() => {
     for (const signal of PASSED_ON) process.off(signal, passOn)
   })
@@ -178,7 +191,7 @@ function cutOff(reported: Set<string>): boolean {
 function untilInterrupted(): Promise<void> {
   tell('the viewer stays open; Ctrl-C ends it.')
   return new Promise((resolve) => {
-    for (const signal of PASSED_ON) process.once(signal, () => resolve())
+    for (const signal of ENDING) process.once(signal, () => resolve())
   })
 }
 
