@@ -9,6 +9,7 @@ import {
   writeFileSync,
 } from 'node:fs'
 import { tmpdir } from 'node:os'
+import { setTimeout as delay } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import { HookDispatcher } from 'hookspan'
 import { deny, type Gate } from 'hookspan/gates'
@@ -331,6 +332,26 @@ describe('useConfig', () => {
     await inUse.reload()
     const op = dispatcher.startOperation()
     expect((await callTool(op, {}, 'two')).outcome.state).toBe('denied')
+  })
+
+  it('takes a file that is made later by reload() alone: nobody else puts guards in or out', async () => {
+    const cwd = folder({})
+    const dispatcher = new HookDispatcher()
+    using inUse = await useConfig(dispatcher, { cwd, userFile: false, watch: true })
+    const op = dispatcher.startOperation()
+    const state = async () => (await callTool(op, {}, 'one')).outcome.state
+    write(cwd, 'one')
+    await delay(300)
+    expect(await state()).toBe('completed')
+    await inUse.reload()
+    expect(await state()).toBe('denied')
+  })
+
+  it('has no file of a user whose home is no folder, as /dev/null, and says so of a folder that is a file', async () => {
+    const cwd = folder({ 'a-file': '' })
+    const load = (HOOKSPAN_CONFIG_HOME: string) => loadConfig({ cwd, env: { HOOKSPAN_CONFIG_HOME } })
+    expect((await load(`${cwd}/a-file/.config/hookspan`)).files).toEqual([])
+    await expect(load(`${cwd}/a-file`)).rejects.toThrow('ENOTDIR')
   })
 
   it('takes a change of what the file is a link to, as Kubernetes mounts a ConfigMap', async () => {

@@ -28,7 +28,8 @@ export function isConfigThere(path: string): boolean {
     return lstatSync(path, { throwIfNoEntry: false }) !== undefined
   } catch (cause) {
     const folder = dirname(path)
-    const { code } = cause as NodeJS.ErrnoException
+    const code = codeOf(cause)
+    if (code === 'ENOTDIR' && isBelowFile(folder)) return false
     const mend =
       code === 'ERR_ACCESS_DENIED'
         ? `Under --permission let Node look there: --allow-fs-read=${join(folder, 'hookspan.config.*')}`
@@ -39,3 +40,15 @@ export function isConfigThere(path: string): boolean {
     )
   }
 }
+
+/** Below a home that is no folder, as `/dev/null` is that of many a service's account. */
+function isBelowFile(folder: string): boolean {
+  try {
+    lstatSync(folder)
+    return false
+  } catch (error) {
+    return codeOf(error) === 'ENOTDIR'
+  }
+}
+
+const codeOf = (error: unknown) => (error as NodeJS.ErrnoException).code
