@@ -44,7 +44,7 @@ export class Housekeeping {
     this.#timers = [
       setInterval(() => this.#do('recheck', () => this.#recheck()), 2_000),
       setInterval(() => this.#lookElsewhere(), ELSEWHERE_MS),
-      setInterval(() => this.#do('sweep', () => this.#store.sweeping()), 60_000),
+      setInterval(() => this.#do('sweep', () => this.#sweep()), 60_000),
     ]
     this.#settle = setTimeout(() => this.#do('settle', () => this.#settling()), SETTLE_MS)
     this.#timers.push(this.#settle)
@@ -117,6 +117,11 @@ export class Housekeeping {
 
   get #isLooked(): boolean {
     return this.#live.watched || performance.now() - this.#lookedAt < LOOKED_MS
+  }
+
+  *#sweep(): InTurns<void> {
+    // Not which: a page that shows one asks for it.
+    if ((yield* this.#store.sweeping()) > 0) this.#live.changedElsewhere()
   }
 
   *#recheck(): InTurns<void> {

@@ -210,3 +210,23 @@ it('each page is called by what it shows', async () => {
   await page.keyboard.press('u')
   await expect.poll(() => page.title()).toBe(titles[0])
 })
+
+it('that a run was removed while it is open is said, until it is there again; what was read stays', async () => {
+  const viewer = await view()
+  const run = () => post(viewer, otlp([runSpan('done', { end: 90 }), child(2)]))
+  await run()
+  const page = await open(`${viewer.url}/run/${TRACE}`)
+  await expect.poll(() => names(page)).toHaveLength(2)
+  const removed = await fetch(`${viewer.url}/api/runs/${TRACE}`, {
+    method: 'DELETE',
+    headers: { authorization: `Bearer ${viewer.token}` },
+  })
+  expect(removed.status).toBe(200)
+  const said = page.getByRole('alert')
+  await expect
+    .poll(() => said.innerText())
+    .toMatch(/^No such run .* may have been removed.* what was read of it before\.$/)
+  expect(await names(page)).toHaveLength(2)
+  await run()
+  await expect.poll(() => said.count()).toBe(0)
+})

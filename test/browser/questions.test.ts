@@ -140,12 +140,12 @@ const QUESTIONS: Record<string, Question> = {
     list: '/?q=agent:support',
     keys: ['j', 'Enter'],
     clicks: [firstRun],
-    answer: (page) => inSight(page, '.run-title .badge', /answered by\s*ines/),
+    answer: (page) => inSight(page, '.run-title .badge', /answered\s*by ines \(claimed\)/),
   },
   'what was approved, and when': {
     list: '/?q=agent:support',
     keys: ['j', 'Enter', '/is:human\n'],
-    clicks: [firstRun, press('answered by ines')],
+    clicks: [firstRun, press('answered by ines (claimed)')],
     answer: (page) => inSight(page, '.row', /Approval.*approved by ines \(claimed, page\) after 5\.40 s/),
   },
   'which tool fails how often over these runs': {

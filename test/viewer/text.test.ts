@@ -44,6 +44,55 @@ it('counts are rounded to the next unit, never past it', () => {
   expect([99_960, 999_700].map(formatCount)).toEqual(['100k', '1.0M'])
 })
 
+it('a call that is made again after it failed says which try it is; one after a refusal, or with other arguments, does not', () => {
+  const tool = (number: number, args: string, more: Partial<TestSpan> = {}): TestSpan => ({
+    spanId: id(number),
+    parentSpanId: id(1),
+    name: 'execute_tool pay',
+    start: number * 10,
+    ...more,
+    attributes: {
+      'gen_ai.operation.name': 'execute_tool',
+      'gen_ai.tool.name': 'pay',
+      'gen_ai.tool.call.arguments': args,
+      ...more.attributes,
+    },
+  })
+  const model = (number: number, error?: string): TestSpan => ({
+    spanId: id(number),
+    parentSpanId: id(1),
+    name: 'chat m',
+    start: number * 10,
+    attributes: chat(1),
+    ...(error !== undefined && { error }),
+  })
+  const denied = { error: 'no', attributes: { 'hookspan.tool.outcome': 'denied' } }
+  const told = lines([
+    { spanId: id(1), name: 'invoke_agent a', end: 200, attributes: agent },
+    model(2, '429'),
+    model(3, '429'),
+    model(4),
+    tool(5, '{"a":1}', { error: 'busy', end: 65 }),
+    tool(6, '{"a":1}'),
+    tool(7, '{"a":1}', { error: 'busy' }),
+    tool(8, '{"a":2}'),
+    model(9),
+    tool(10, '{"a":1}'),
+    tool(11, '{"a":1}'),
+    tool(12, '{"b":1}', denied),
+    tool(13, '{"b":1}'),
+  ])
+  // The sixth began before the fifth had failed.
+  expect(told.slice(2).map((line) => /try \d/.exec(line)?.[0])).toEqual([
+    undefined,
+    'try 2',
+    'try 3',
+    ...Array(5).fill(undefined),
+    'try 2',
+    ...Array(3).fill(undefined),
+  ])
+})
+
 it('a compaction that failed is not told as one that left nothing', () => {
   const failed: TestSpan[] = [
     { spanId: id(1), name: 'invoke_agent a', end: 100, attributes: agent },

@@ -14,16 +14,16 @@ interface Cards {
   pad: number
   /** So many letters a card has room for. */
   chars: number
-  /** Callers beside the middle of what they call, or at its top: where not all of it is in sight, one begins there. */
-  centred: boolean
 }
-const WIDE: Cards = { width: 224, gapX: 86, gapY: 20, pad: 24, chars: 30, centred: true }
+const WIDE: Cards = { width: 224, gapX: 86, gapY: 20, pad: 24, chars: 30 }
 /** Two columns of them are as wide as a phone. */
-const NARROW: Cards = { width: 156, gapX: 38, gapY: 12, pad: 12, chars: 20, centred: false }
+const NARROW: Cards = { width: 156, gapX: 38, gapY: 12, pad: 12, chars: 20 }
 const NARROW_PX = 720
 const HEIGHT = 58
-/** A phone shows what can be read, and what there is no room for is scrolled to. */
+/** Where not all of it is in sight, what is can be read, and the rest is scrolled to. */
 const LEAST_READ = 0.9
+/** Letters of half their size can be guessed; what is smaller is shown as on a phone, which has no room for all either. */
+const LEAST_FIT = 0.5
 
 /** What the colour of a node tells the share of. */
 const SHARES = {
@@ -64,14 +64,15 @@ export function GraphView({
 }) {
   const graph = useMemo(() => buildGraph(tree), [tree])
   const [cards, setCards] = useState(innerWidth < NARROW_PX ? NARROW : WIDE)
-  const places = useMemo(() => layOut(graph.nodes, cards), [graph, cards])
   const [by, setBy] = useState<Share>('time')
   const shares = useMemo(() => sharesOf(graph.nodes, by), [graph, by])
   const frame = useRef<HTMLDivElement>(null)
   const [fit, setFit] = useState(1)
-  /** Until somebody zooms, all of it is in sight, as far as that can be read on a phone. */
+  const isCut = cards === NARROW || fit < LEAST_FIT
+  const places = useMemo(() => layOut(graph.nodes, cards, !isCut), [graph, cards, isCut])
+  /** Until somebody zooms, all of it is in sight, as far as that can be read. */
   const [chosen, setChosen] = useState<number>()
-  const zoom = chosen ?? (cards === NARROW ? Math.max(LEAST_READ, fit) : fit)
+  const zoom = chosen ?? (isCut ? Math.max(LEAST_READ, fit) : fit)
   useLayoutEffect(() => {
     const element = frame.current
     if (!element) return
@@ -90,7 +91,7 @@ export function GraphView({
     return () => observer.disconnect()
   }, [places])
   const scale = (factor: number) => setChosen(Math.max(LEAST_ZOOM, Math.min(MOST_ZOOM, zoom * factor)))
-  const showAll = () => setChosen(cards === NARROW ? fit : undefined)
+  const showAll = () => setChosen(isCut ? fit : undefined)
   useKeys({ '>': () => scale(1.25), '<': () => scale(0.8), 0: showAll })
   if (graph.nodes.length === 0)
     return (
@@ -268,10 +269,15 @@ interface Place {
   y: number
 }
 
-/** Callers left of whom they call; the models first in each column, then tools by how often they were called. */
+/**
+ * Callers left of whom they call; the models first in each column, then tools by how often they were called.
+ *
+ * @param centred callers beside the middle of what they call, or at its top: where not all of it is in sight, one begins there.
+ */
 function layOut(
   nodes: GraphNode[],
-  { width, gapX, gapY, pad, centred }: Cards,
+  { width, gapX, gapY, pad }: Cards,
+  centred: boolean,
 ): { at: Map<string, Place>; width: number; height: number } {
   const columns = new Map<number, GraphNode[]>()
   for (const node of nodes) columns.set(node.layer, [...(columns.get(node.layer) ?? []), node])

@@ -5,7 +5,16 @@ import type { GateDecision, SpanRow } from '../../src/viewer/model/span.ts'
 import { Badge, Text } from './parts.tsx'
 
 /** What the row is about, in words; the span's raw name is in its panel. */
-export function RowName({ row, plain }: { row: SpanRow; plain?: boolean }) {
+export function RowName({
+  row,
+  plain,
+  tries,
+}: {
+  row: SpanRow
+  plain?: boolean
+  /** More than one where it failed before. */
+  tries?: number | undefined
+}) {
   const gate = row.category === 'gate' ? row.gates?.[0] : undefined
   return (
     <>
@@ -30,6 +39,7 @@ export function RowName({ row, plain }: { row: SpanRow; plain?: boolean }) {
           <Text>{gate.decision.replace('_', ' ')}</Text>
         </Badge>
       )}
+      {tries !== undefined && <Badge title="The same failed before, and was tried again">try {tries}</Badge>}
       {row.mocked && <Badge kind="mocked">mocked</Badge>}
       {(row.outcome === 'denied' || row.outcome === 'rejected' || row.outcome === 'skipped') && (
         <Badge kind="denied">{row.outcome}</Badge>

@@ -1,5 +1,11 @@
 /** What a run is and what it came to, above all of its views. */
-import { formatCost, formatCount, formatDuration, TOLD_BY_STATUS } from '../../src/viewer/model/format.ts'
+import {
+  formatAnswerer,
+  formatCost,
+  formatCount,
+  formatDuration,
+  TOLD_BY_STATUS,
+} from '../../src/viewer/model/format.ts'
 import type { RunSummary, SpanRow } from '../../src/viewer/model/span.ts'
 import { elapsedMs } from '../../src/viewer/model/timing.ts'
 import type { TreeNode } from '../../src/viewer/model/tree.ts'
@@ -64,7 +70,7 @@ export function RunHeader({
         {people !== '' && (
           <a href={show('timeline', 'is:human')} title="What they were asked">
             <Badge kind="human">
-              answered by <Text>{people}</Text>
+              answered <Text>{people}</Text>
             </Badge>
           </a>
         )}
@@ -193,7 +199,9 @@ export function RunHeader({
 }
 
 function whoAnswered(rows: readonly SpanRow[]): string {
-  const names = rows.flatMap(({ human }) => human?.approver || [])
+  const names = rows.flatMap(({ human }) =>
+    human?.approver ? formatAnswerer({ ...human, channel: undefined }) : [],
+  )
   return [...new Set(names)].join(', ')
 }
 

@@ -112,10 +112,14 @@ export function RunView({ route }: { route: Extract<Route, { page: 'run' }> }) {
         route={route}
         marks={marks}
       />
-      {problem && (
-        <p class="notice error" role="alert">
-          {problem}
-        </p>
+      {/* That the viewer does not answer is said at the top. */}
+      {[problem, error !== '' && error !== NO_ANSWER && `${error} You see what was read of it before.`].map(
+        (said) =>
+          said && (
+            <p key={said} class="notice error" role="alert">
+              {said}
+            </p>
+          ),
       )}
       {marks.dialog}
       <div class="tabs" role="tablist" aria-label="Views of the run">

@@ -52,6 +52,7 @@ export function Row({
   folds: mayFold,
   dim,
   passed,
+  tries,
 }: {
   node: TreeNode
   range: Range
@@ -69,6 +70,7 @@ export function Row({
   dim: boolean
   /** Gates below it that let it pass and are folded. */
   passed: number
+  tries: number | undefined
 }) {
   const { row, depth, children } = node
   const folds = mayFold && children.length > 0
@@ -99,7 +101,7 @@ export function Row({
             </button>
           )}
           <Icon name={row.category} />
-          <RowName row={row} />
+          <RowName row={row} tries={tries} />
           {passed > 0 && (
             <span class="passed" title={`${counted(passed, 'gate')} let it pass`}>
               <Icon name="gate" />
@@ -115,7 +117,7 @@ export function Row({
         )}
       </div>
     ),
-    [node, row, folds, range, atUs, compact, sums, failing, selected, open, collapsed, dim, passed],
+    [node, row, folds, range, atUs, compact, sums, failing, selected, open, collapsed, dim, passed, tries],
   )
 }
 

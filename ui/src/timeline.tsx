@@ -6,6 +6,7 @@ import type { RunSummary, SpanRow } from '../../src/viewer/model/span.ts'
 import { criticalPath, endOf } from '../../src/viewer/model/timing.ts'
 import { flatten, spanOfRow, type TreeNode } from '../../src/viewer/model/tree.ts'
 import { sumsOf } from '../../src/viewer/model/tree-parts.ts'
+import { triesOf } from '../../src/viewer/model/tries.ts'
 import { withErrors } from '../../src/viewer/model/why.ts'
 import { useKeys } from './hooks.ts'
 import { keep, readKept } from './kept.ts'
@@ -78,6 +79,7 @@ export function Timeline({
   }, [tree, collapsed, found, path, zoom.brush, gates, cursor])
   const isFiltered = found !== undefined || path !== undefined
   const failing = useMemo(() => withErrors(tree), [tree])
+  const tries = useMemo(() => triesOf(tree), [tree])
   const sums = useMemo(() => (compact ? sumsOf(tree) : undefined), [tree, compact])
   const count = Math.max(rows.length, isFiltered || zoom.brush ? 0 : (totalRows ?? 0))
   const list = useVirtual(count)
@@ -280,6 +282,7 @@ export function Timeline({
                 folds={!isFiltered}
                 dim={way.has(node)}
                 passed={passed.get(node) ?? 0}
+                tries={tries.get(node)}
               />
             ))}
           </div>

@@ -28,15 +28,21 @@ export function useRun(traceId: string) {
       const { isNews, isStale } = memory.take(since, reply)
       if (isStale) now.again = true
       // Nothing new, as after connecting: nothing is drawn again.
-      else if (isNews)
-        setState((before) => ({
-          run: { summary: reply.summary, rows: memory.rows, totalRows: reply.totalRows },
-          error: '',
-          version: before.version + 1,
-        }))
+      else
+        setState((before) =>
+          isNews || before.error !== ''
+            ? {
+                run: { summary: reply.summary, rows: memory.rows, totalRows: reply.totalRows },
+                error: '',
+                version: before.version + 1,
+              }
+            : before,
+        )
       // The rest when the rows in sight are painted.
       if (reply.totalRows) requestAnimationFrame(() => setTimeout(() => now === known.current && load()))
     } catch (error) {
+      // It may come again, as another one.
+      now.memory.startOver()
       setState((before) => ({ ...before, error: (error as Error).message }))
     } finally {
       now.loading = false

@@ -3,6 +3,7 @@ import type { SpanCategory, SpanRow } from '../model/span.ts'
 import { endOf } from '../model/timing.ts'
 import { buildTree, flatten, type TreeNode } from '../model/tree.ts'
 import { type Sums, sumsOf } from '../model/tree-parts.ts'
+import { triesOf } from '../model/tries.ts'
 import { cells, fitTo, type Paint, padStart, type Style } from './paint.ts'
 
 const STYLES: Partial<Record<SpanCategory, Style>> = {
@@ -47,10 +48,11 @@ export function treeText(
   const columns = Math.max(Math.min(width, MAX_COLUMNS), MIN_COLUMNS)
   const sums = sumsOf(root)
   const guides = guidesOf(root)
+  const tries = triesOf(root)
   const titles = ' '.repeat(columns - FACTS_COLUMNS) + inColumns('time', 'tokens', 'cost')
   const lines = flatten(root).map((node) => {
     const guide = guides.get(node) ?? ''
-    const { text, used } = title(node.row, columns - FACTS_COLUMNS - cells(guide), paint)
+    const { text, used } = title(node, tries.get(node), columns - FACTS_COLUMNS - cells(guide), paint)
     const gap = ' '.repeat(columns - FACTS_COLUMNS - cells(guide) - used)
     return `${paint.style('dim', guide)}${text}${gap}${facts(node, sums.get(node), paint, nowMs * 1000)}`.trimEnd()
   })
@@ -63,10 +65,15 @@ function isSilentGate({ category, gates, spanId }: SpanRow): boolean {
 }
 
 /** The name, what was special, and what went in, as far as there is room. */
-function title(row: SpanRow, room: number, paint: Paint): { text: string; used: number } {
+function title(
+  { row }: TreeNode,
+  tries: number | undefined,
+  room: number,
+  paint: Paint,
+): { text: string; used: number } {
   const parts: { text: string; style: Style | undefined }[] = [
     { text: paint.safe((row.category === 'step' && row.label) || row.name), style: STYLES[row.category] },
-    { text: paint.safe(noteOf(row)), style: row.error ? 'red' : 'yellow' },
+    { text: paint.safe(noteOf(row, tries)), style: row.error ? 'red' : 'yellow' },
     { text: row.category === 'tool' ? paint.safe(row.preview) : '', style: 'dim' },
   ]
   let text = ''
@@ -97,12 +104,13 @@ function inColumns(time: string, tokens: string, cost: string): string {
 }
 
 /** What went other than as usual. */
-function noteOf(row: SpanRow): string {
+function noteOf(row: SpanRow, tries: number | undefined): string {
   const usual = row.outcome === '' || row.outcome === 'completed' || row.outcome === 'errored'
   const gate = row.category === 'gate' ? row.gates?.[0] : undefined
   const { human, compaction } = row
   const notes = [
     stateOf(row),
+    tries === undefined ? '' : `try ${tries}`,
     row.mocked && row.outcome !== 'mocked' ? 'mocked' : '',
     usual ? '' : row.outcome,
     row.error ? `✗ ${row.errorText || 'failed'}` : '',
