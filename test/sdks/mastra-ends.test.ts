@@ -1,8 +1,10 @@
 import { HookDispatcher } from 'hookspan'
+import { deny, mutate } from 'hookspan/gates'
 import { observeMastra } from 'hookspan/mastra'
 import { describe, expect, it, onTestFinished, vi } from 'vitest'
 import { scripted } from '../adapter/subjects/ai-sdk.ts'
-import { eventsOf, findAll } from '../support/told-events.ts'
+import { all } from '../support/seen-by-caller.ts'
+import { dispatcherWith, eventsOf, findAll, gate } from '../support/told-events.ts'
 import type { Untyped } from './support/sdks.ts'
 
 /** By a name that nobody looks up where the SDK is not installed. */
@@ -92,5 +94,59 @@ describe.each(METHODS)('a run that a processor ends: %s()', (method) => {
     })
     expect(said).toMatchObject({ text: 'yes' })
     expect(told).toEqual({ reasons: ['done'], errors: [], modelErrors: [] })
+  })
+})
+
+/** What has been shown of it cannot be taken back. */
+describe.each([
+  ['refuses', () => deny('not that')],
+  ['changes', () => mutate({ content: 'other' })],
+])('a last word that a gate %s, of a stream', (way, decide) => {
+  const reading: Record<string, (stream: Untyped) => Promise<unknown>> = {
+    fullStream: async ({ fullStream }) => (await all(fullStream)).length > 0,
+    textStream: async ({ textStream }) => (await all(textStream)).length > 0,
+    'no more than its text': async () => true,
+  }
+  const why = way === 'refuses' ? /not that/ : /beforeComplete gate changed/
+
+  it.each(Object.entries(reading))('is an error of what it gives, read by %s', async (_name, read) => {
+    vi.spyOn(console, 'error').mockImplementation(() => {})
+    const { dispatcher, events } = dispatcherWith(gate('beforeComplete', decide))
+    const agent = observeMastra<Untyped>(
+      new Agent({ id: 's', name: 's', instructions: '', model: scripted([{ content: 'yes' }]) }),
+      { dispatcher },
+    )
+    const finished: unknown[] = []
+    const stream = await agent.stream('hi', {
+      onFinish: ({ error }: Untyped) => finished.push(error?.message),
+    })
+    expect(await read(stream)).toBe(true)
+    expect([await stream.text, await stream.finishReason]).toEqual(['', 'error'])
+    expect(stream.error.message).toMatch(why)
+    await expect.poll(() => finished).toEqual([expect.stringMatching(why)])
+    await dispatcher.drain()
+    expect(findAll(events, 'onComplete').map(({ reason }) => reason)).toEqual([
+      way === 'refuses' ? 'denied' : 'done',
+    ])
+  })
+
+  it('is an error of its call where the agent is that of another one', async () => {
+    vi.spyOn(console, 'error').mockImplementation(() => {})
+    const expert = new Agent({ id: 'e', name: 'e', instructions: '', model: scripted([{ content: 'yes' }]) })
+    const { dispatcher, events } = dispatcherWith(
+      gate('beforeComplete', ({ agentName }) => (agentName === 'e' ? decide() : undefined)),
+    )
+    const toolCalls = [{ id: 'c', name: 'agent-expert', args: { prompt: 'go' } }]
+    const model = scripted([{ toolCalls }, { content: 'done' }])
+    const more = { model, agents: { expert } }
+    const agent = observeMastra<Untyped>(new Agent({ id: 's', name: 's', instructions: '', ...more }), {
+      dispatcher,
+    })
+    const stream = await agent.stream('hi')
+    expect((await all(stream.textStream)).join('')).toBe('done')
+    await dispatcher.drain()
+    expect(findAll(events, 'onToolCallError').map(({ errorMessage }) => errorMessage)).toEqual([
+      expect.stringContaining('Failed agent tool execution'),
+    ])
   })
 })

@@ -6,6 +6,7 @@ import { stopConditions } from '../sdk-run/loop-limits.ts'
 import { type ObservedRun, whenAborted } from '../sdk-run/observed-run.ts'
 import { rememberRun } from '../sdk-run/parked-run.ts'
 import { runWith, takeRunInit } from '../sdk-run/run-with.ts'
+import { decidingLast } from './last-word.ts'
 import { type MastraHost, MastraRun } from './mastra-run.ts'
 import { observedModels } from './models.ts'
 import { tellAnswered, tellAsked } from './own-approval.ts'
@@ -31,7 +32,7 @@ export async function generated(host: MastraHost, asked: Asked): Promise<MastraR
   const { run } = started
   let result: MastraResult
   try {
-    result = await made(started, asked, {})
+    result = await made(started, asked)
   } catch (error) {
     const refusal = started.refusal ?? error
     await run.fail(refusal)
@@ -58,9 +59,11 @@ export async function streamed(host: MastraHost, asked: Asked): Promise<MastraRe
       const { tripwire } = given?.deref() ?? {}
       return failureOf(run, { ...event, tripwire })
     }
-    const result = await made(started, asked, {
-      onFinish: finishing(run, asked.options?.onFinish ?? defaults.onFinish, failure),
-    })
+    const options = { ...defaults, ...defined(asked.options ?? {}) }
+    const result = await made(started, asked, async () => ({
+      onFinish: finishing(run, options.onFinish, failure),
+      ...(await decidingLast(run, asked.agent, options)),
+    }))
     given = new WeakRef(result)
     remember(result, started)
     whenAborted(run, () => void run.fail(run.signal?.reason))
@@ -87,7 +90,8 @@ function finishing(
     const failure = failureIn(event)
     if (failure !== undefined) await run.fail(failure)
     const refusal = event.finishReason === 'suspended' || run.isPart ? undefined : await run.over(event.text)
-    if (refusal !== undefined) throw refusal
+    // Otherwise it is what failed.
+    if (refusal !== undefined && failure === undefined) throw refusal
     return theirs
   }
 }
@@ -119,7 +123,8 @@ async function suspended(started: MastraRun, result: MastraResult): Promise<void
   await started.idle()
 }
 
-async function made(started: MastraRun, asked: Asked, more: object): Promise<MastraResult> {
+/** @param more what else the SDK is called with, once the run is admitted. */
+async function made(started: MastraRun, asked: Asked, more?: () => Promise<object>): Promise<MastraResult> {
   const { agent, call, first, options, resumes } = asked
   const { run } = started
   const input = await run.admit()
@@ -128,7 +133,7 @@ async function made(started: MastraRun, asked: Asked, more: object): Promise<Mas
   const defaults = await defaultsOf(asked)
   const observed = {
     ...options,
-    ...more,
+    ...(await more?.()),
     ...telemetryOf(run, started.host.sdkSpans, options),
     model: observedModels(agent, started, options?.model ?? defaults.model ?? agent.model),
     ...(await preparing(started, asked, defaults)),

@@ -12,6 +12,7 @@ export type MastraOptions = Readonly<Record<string, unknown>> & {
   readonly stopWhen?: unknown
   readonly prepareStep?: (options: never) => unknown
   readonly inputProcessors?: readonly unknown[]
+  readonly outputProcessors?: readonly unknown[]
   readonly onFinish?: (event: never) => unknown
   readonly onChunk?: (chunk: never) => unknown
 }
@@ -50,6 +51,7 @@ export interface MastraAgent {
   getMastraInstance?(): { readonly backgroundTaskManager?: unknown } | undefined
   getBackgroundTasksConfig?(): MastraBackground | undefined
   listConfiguredInputProcessors?(requestContext?: unknown): Promise<readonly unknown[]>
+  listConfiguredOutputProcessors?(requestContext?: unknown): Promise<readonly unknown[]>
   /** Those that are given to the agent, as they are given. */
   listTools?(asked?: object): MastraTools | Promise<MastraTools>
   listWorkflows?(asked?: object): Promise<Readonly<Record<string, MastraWorkflow>>>

@@ -10,6 +10,7 @@ import type {
   ParkedOperation,
 } from '../../dispatcher/index.ts'
 import { beginInDurableRun } from '../../dispatcher/run/durable-run.ts'
+import type { GatePoint } from '../../hooks/index.ts'
 import { HookspanError } from '../../internal/errors.ts'
 import { defined } from '../../internal/objects.ts'
 import { warnOfFailure } from '../warn-once.ts'
@@ -135,6 +136,11 @@ export class SafeOperation extends SafeCalls {
 
   get isCallingTools(): boolean {
     return this.failures.quietly(() => this.#operation && coreOf(this.#operation).isCallingTools) === true
+  }
+
+  /** Whether somebody decides at a point, and not in the shadow. */
+  enforcesAt(point: GatePoint): boolean {
+    return this.failures.quietly(() => this.#operation && coreOf(this.#operation).enforcesAt(point)) === true
   }
 
   /** Whether somebody has answered a request, or its time is over; undefined where nobody can say. */

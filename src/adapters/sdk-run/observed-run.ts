@@ -132,6 +132,11 @@ export class ObservedRun {
     return this.#op
   }
 
+  /** Gates decide on its last word. */
+  get decidesLast(): boolean {
+    return this.#op?.enforcesAt('beforeComplete') === true
+  }
+
   /** True when it is part of somebody else's run, who tells its steps and its end. */
   get isPart(): boolean {
     return this.#within !== undefined
