@@ -180,8 +180,11 @@ export async function runAgent(
     await endSaved(left)
   }
   const loop = async () => {
-    if (saved === undefined) await admitInput(op, api, state, options)
-    if (saved === undefined) await checkpoint?.save()
+    // A sub-agent's run may have been saved while the gates on its input decided.
+    if (saved === undefined || saved.operation.unadmitted !== undefined) {
+      await admitInput(op, api, state, options)
+      await checkpoint?.save()
+    }
     return runLoop({ op, access, toolbox, compactor, state, checkpoint, endChild, goesOn: placeOf(saved) })
   }
   const end = await finish(op, api, state, loop, endChildren)
