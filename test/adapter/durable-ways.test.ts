@@ -1,5 +1,7 @@
 /** Ways in which SDKs run tools that no loop of turns names: in a durable loop, whose process dies behind each record of it. */
 
+import type { RunnableConfig } from '@langchain/core/runnables'
+import { FakeListChatModel } from '@langchain/core/utils/testing'
 import { Client } from '@modelcontextprotocol/sdk/client/index.js'
 import { InMemoryTaskStore } from '@modelcontextprotocol/sdk/experimental/tasks/stores/in-memory.js'
 import { InMemoryTransport } from '@modelcontextprotocol/sdk/inMemory.js'
@@ -8,6 +10,7 @@ import { Agent, tool as agentsTool, Runner, toolSearchTool } from '@openai/agent
 import { assistantMessage, functionCall, ScriptedModel } from '@openai/agents/testing'
 import * as ai from 'ai'
 import { observeAISDK } from 'hookspan/ai-sdk'
+import { hookspanCallbacks } from 'hookspan/langchain'
 import { observeMcpClient } from 'hookspan/mcp'
 import { observeAgents, unobserveAgents } from 'hookspan/openai-agents'
 import { expect, it } from 'vitest'
@@ -155,6 +158,23 @@ it.each([
   },
   30_000,
 )
+
+it('a chain of LangChain that is told of by callbacks is refused, whose model would be asked again', async () => {
+  let asked = 0
+  const chain: Way = async ({ dispatcher, signal }) => {
+    const model = new FakeListChatModel({ responses: ['hello'] })
+    const callbacks = [
+      hookspanCallbacks({ dispatcher }),
+      { handleChatModelStart: () => void asked++ },
+    ] as RunnableConfig['callbacks']
+    return String((await model.pipe(({ content }) => content).invoke('hi', { callbacks, signal })) ?? '')
+  }
+  for await (const { where, last } of dyingBehindEach(chain, false)) {
+    const message = expect.stringContaining('begins a run of `langgraph`')
+    expect(last, where).toMatchObject({ reason: 'error', error: { type: 'NOT_CAPABLE', message } })
+  }
+  expect(asked).toBe(0)
+})
 
 it.each([
   ['', false],

@@ -1,4 +1,5 @@
 /** Ways in which SDKs run tools beside a model's turns: in a durable loop, whose process dies behind each record of it. */
+import type { ContractTool } from 'hookspan/adapter/contract'
 import { hookspanPlugin } from 'hookspan/google-adk'
 import { observeMastra } from 'hookspan/mastra'
 import { observeStrands } from 'hookspan/strands'
@@ -6,6 +7,8 @@ import { expect, it } from 'vitest'
 import { z } from 'zod'
 import { dyingBehindEach, type Way } from '../adapter/durable/dying.ts'
 import { scripted } from '../adapter/subjects/ai-sdk.ts'
+import { claudeAgentSubject } from './subjects/claude-agent.ts'
+import { copilotSubject } from './subjects/copilot.ts'
 import { ScriptedLlm } from './subjects/google-adk.ts'
 import type { Untyped } from './support/sdks.ts'
 
@@ -207,6 +210,31 @@ it.each([
         expect(last, where).toMatchObject({ reason: 'error', error, totals: { llmCalls: 0 } })
         expect([where, ...ran]).toEqual([where])
       }
+    }
+  },
+  60_000,
+)
+
+it.each([claudeAgentSubject, copilotSubject])(
+  'a run of $name is refused, whose model is asked in another process: its tools would be run again',
+  async (subject) => {
+    const way: Way = async ({ dispatcher, signal, ran }) => {
+      const search: ContractTool = {
+        name: 'search',
+        description: 'Searches.',
+        parameters: { type: 'object', properties: { q: { type: 'string' } }, required: ['q'] },
+        execute: searching(ran),
+      }
+      const given = { agentName: 'shop', prompt: 'hi', replies: [ASKS, DONE], tools: [search] }
+      return (await subject.run({ dispatcher, signal, ...given })).content
+    }
+    for await (const { where, last, ran } of dyingBehindEach(way, false)) {
+      const error = {
+        type: 'NOT_CAPABLE',
+        message: expect.stringContaining(`begins a run of \`${subject.name}\``),
+      }
+      expect(last, where).toMatchObject({ reason: 'error', error, totals: { llmCalls: 0 } })
+      expect([where, ...ran]).toEqual([where])
     }
   },
   60_000,

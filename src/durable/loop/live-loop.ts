@@ -7,6 +7,7 @@ import {
   type ParkedOperation,
   StateClaim,
 } from '../../dispatcher/index.ts'
+import type { AdapterInfo } from '../../dispatcher/run/capabilities.ts'
 import { inDurableRun } from '../../dispatcher/run/durable-run.ts'
 import { Inside } from '../../dispatcher/run/inside.ts'
 import type { OperationCore } from '../../dispatcher/run/operation-core.ts'
@@ -19,6 +20,7 @@ import type { Segment, SegmentInput } from '../drive.ts'
 import type { Live } from '../segments.ts'
 import type { LoopKeeper } from './keeper.ts'
 import { fromKept, toKept } from './kept-json.ts'
+import { notDurable } from './keyed-calls.ts'
 import { KeyedOperation } from './keyed-operation.ts'
 import { LoopJournal } from './loop-journal.ts'
 import { endOf, type LoopOutcome, type StoppedBy } from './loop-outcome.ts'
@@ -32,6 +34,12 @@ export type LiveLoopOptions = Pick<
   readonly dispatcher: HookDispatcher
   /** Names of tools that may be run again. */
   readonly idempotentTools?: readonly string[]
+}
+
+/** What nobody may decide on happens past us: no reply of the model can be given once more. @throws HookspanError `NOT_CAPABLE`. */
+function assertKeepable(adapter: AdapterInfo | undefined): void {
+  if (adapter === undefined || adapter.capabilities.decideLlmCalls) return
+  throw notDurable(`begins a run of \`${adapter.name}\``, 'Begin it in a tool, which is kept as a whole.')
 }
 
 type Ended = { readonly outcome: LoopOutcome } | { readonly failure: unknown }
@@ -268,7 +276,8 @@ export class LiveLoop implements Live<LoopRecord, LoopOutcome>, LoopKeeper {
   }
 
   /** An SDK begins a run of its own: its turns are those of this run. */
-  beginSdkRun({ input, tools }: OperationInit): Operation {
+  beginSdkRun({ input, tools, adapter }: OperationInit): Operation {
+    assertKeepable(adapter)
     this.core.seen?.list(tools)
     if (this.#sdkRun !== undefined && !this.#sdkRun.ended) {
       throw new HookspanError(
