@@ -8,7 +8,7 @@ import type {
 import type { CompletionReason } from '../../hooks/index.ts'
 import { HookspanError } from '../../internal/errors.ts'
 import { defined, isRecord } from '../../internal/objects.ts'
-import { asName, asObjects } from '../../wire/reading.ts'
+import { asName } from '../../wire/reading.ts'
 import { currentCalls } from '../safe/calls.ts'
 import type { SafeAgentCall } from '../safe/held-calls.ts'
 import { startOperation } from '../safe/operation.ts'
@@ -16,6 +16,7 @@ import { isStepLimit } from '../sdk-run/loop-limits.ts'
 import { warnOfFailure } from '../warn-once.ts'
 import { ADAPTER } from './capabilities.ts'
 import { keepDecided } from './handoffs.ts'
+import { instructionIn, withInstruction } from './instruction.ts'
 import { nameOf, observeModel, observeProvider } from './model.ts'
 import { tellAsked } from './own-approvals.ts'
 import { type ParkedRun, putParked, takeParked } from './parked.ts'
@@ -58,13 +59,13 @@ export async function observedRun(dispatcher: HookDispatcher, asked: Asked): Pro
   const agentName = asName(asked.agent?.name)
   const call = calls.openAgentCall<unknown>({
     ...(agentName && { agentName }),
-    instruction: textOf(asked.input),
+    instruction: instructionIn(asked.input),
   })
   const decided = await call.decided
   if (decided.state === 'run') {
     const { parent, instruction } = decided
-    const changed = typeof asked.input === 'string' ? { ...asked, input: instruction } : asked
-    return new ObservedRun(dispatcher, changed, call, frame?.tool).start({ parent })
+    const input = withInstruction(asked.input, instruction)
+    return new ObservedRun(dispatcher, { ...asked, input }, call, frame?.tool).start({ parent })
   }
   const refused = refusalOf(decided)
   if (frame?.tool !== undefined) frame.tool.refused = refused
@@ -306,14 +307,4 @@ async function conversationOf(runner: Runner, options: RunOptions | undefined): 
     // The SDK asks for it as well, and tells.
     return undefined
   }
-}
-
-function textOf(input: unknown): string {
-  if (typeof input === 'string') return input
-  const last = Array.isArray(input) ? asObjects(input).findLast(({ role }) => role === 'user') : undefined
-  const { content } = last ?? {}
-  if (typeof content === 'string') return content
-  return asObjects(content)
-    .flatMap(({ text }) => (typeof text === 'string' ? [text] : []))
-    .join('\n')
 }

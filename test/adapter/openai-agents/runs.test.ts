@@ -4,12 +4,13 @@ import {
   run as globalRun,
   type InputGuardrail,
   Runner,
+  tool,
   toolNamespace,
 } from '@openai/agents'
 import { assistantMessage, functionCall, ScriptedModel } from '@openai/agents/testing'
 import { InMemorySpanExporter, SimpleSpanProcessor, TracerProvider } from '@opentelemetry/sdk-trace'
 import { HookDispatcher } from 'hookspan'
-import { deny } from 'hookspan/gates'
+import { deny, mutate } from 'hookspan/gates'
 import { mock, mockTools } from 'hookspan/mock'
 import { traceHooks } from 'hookspan/tracing'
 import { afterEach, describe, expect, it, vi } from 'vitest'
@@ -288,6 +289,43 @@ describe('an agent inside of another', () => {
     expect(JSON.stringify(model.lastCall?.request.input)).toContain('not that one')
     expect(findAll(events, 'afterToolCall')).toMatchObject([{ apiName: 'expert', success: false }])
   })
+
+  it.each(['in a tool of its own', 'by hand'])(
+    'is asked what a gate made of its instruction, beside pictures and what was said before: %s',
+    async (how) => {
+      const { dispatcher, events, runner } = watched()
+      const decide = ({ payload }: { payload: unknown }) => mutate(String(payload).replace('ann', '[name]'))
+      dispatcher.use({ name: 'g', gates: [{ id: 'no', point: 'beforeCallAgent', decide }] })
+      const image = { type: 'input_image', image: 'https://shop.test/a.png' }
+      const before = { role: 'user', content: 'Before.' }
+      const ask = (who: string) => [
+        before,
+        { role: 'user', content: [{ type: 'input_text', text: `Find ${who}.` }, image] },
+      ]
+      const inner = scripted('found')
+      const expert = new Agent({ name: 'expert', model: inner })
+      const about = { name: 'expert', description: '', parameters: z.object({ who: z.string() }) }
+      const asks =
+        how === 'by hand'
+          ? tool({
+              ...about,
+              execute: async ({ who }) => (await runner.run(expert, ask(who) as never)).finalOutput,
+            })
+          : expert.asTool({
+              ...{ toolName: 'expert', toolDescription: '', parameters: about.parameters },
+              inputBuilder: ({ params }) => ask((params as { who: string }).who) as never,
+            })
+      const model = scripted([['expert', { who: 'ann' }]], 'done')
+
+      await runner.run(agentOf({ model, tools: [asks] }), 'hi')
+
+      expect(findAll(events, 'beforeCallAgent')).toMatchObject([{ instruction: 'Find [name].' }])
+      expect(inner.lastCall?.request.input).toEqual([
+        before,
+        { role: 'user', content: [{ type: 'input_text', text: 'Find [name].' }, image] },
+      ])
+    },
+  )
 
   it('runs under strict mocks, as what it calls is mocked', async () => {
     const { dispatcher, runner } = watched()
