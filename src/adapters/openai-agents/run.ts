@@ -138,10 +138,9 @@ class ObservedRun {
     const agentName = asName(agent?.name)
     const conversationId = await conversationOf(runner, options)
     const instructions = asName(agent?.instructions)
-    return {
-      ...defined({ agentName, conversationId, instructions }),
-      ...(!isRunState(input) && input !== undefined && { input }),
-    }
+    // Of a state of a run that nobody observed nobody has decided on what it began with.
+    const begun = isRunState(input) ? input._originalInput : input
+    return defined({ agentName, conversationId, instructions, input: begun })
   }
 
   async #drive(place: Place, parked: ParkedRun | undefined): Promise<RunResult> {
@@ -150,6 +149,7 @@ class ObservedRun {
     this.#notice(place)
     const admitted = await op.admit()
     if (isRunState(input)) {
+      if (parked === undefined && admitted !== undefined) input._originalInput = admitted
       await takeUp(place, input, parked).catch((error: unknown) => {
         // The calls that wait go on to wait, in the state as it was.
         this.#park(place, input)

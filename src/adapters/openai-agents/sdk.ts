@@ -113,7 +113,7 @@ export interface RunContext {
 
 export interface RunState {
   readonly _modelResponses: readonly ModelResponse[]
-  readonly _originalInput?: unknown
+  _originalInput?: unknown
   readonly _generatedItems?: readonly { readonly rawItem?: Item }[]
   readonly _currentAgent?: Agent
   readonly _currentStep?: { readonly type?: string; readonly output?: unknown }

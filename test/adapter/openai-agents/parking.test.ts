@@ -2,12 +2,12 @@ import { Agent, RunState, tool, toolNamespace } from '@openai/agents'
 import { assistantMessage, functionCall, ScriptedModel } from '@openai/agents/testing'
 import { HookDispatcher } from 'hookspan'
 import { createApprovals } from 'hookspan/approval'
-import type { Approver } from 'hookspan/gates'
+import { type Approver, deny, type Gate, mutate } from 'hookspan/gates'
 import { mock, mockTools } from 'hookspan/mock'
 import { requireHuman, toolPolicy } from 'hookspan/policies'
 import { afterEach, describe, expect, it } from 'vitest'
 import { z } from 'zod'
-import { eventsOf, findAll } from '../../support/told-events.ts'
+import { eventsOf, find, findAll } from '../../support/told-events.ts'
 import { agentOf, bareRunner, letAllGo, looking, observed, scripted } from './support.ts'
 
 afterEach(letAllGo)
@@ -264,6 +264,46 @@ describe('calls that waited before anybody observed', () => {
       expect(findAll(events, 'onComplete')).toMatchObject([{ totals: { steps: 2, toolCalls: 1 } }])
     },
   )
+})
+
+describe('a run that nobody observed, and that goes on', () => {
+  const waiting = async (...turns: Parameters<typeof scripted>) => {
+    const model = scripted(LOOK, ...turns)
+    const agent = agentOf({ model, tools: [looking([], { needsApproval: true })] })
+    const { state } = await bareRunner().run(agent, 'I am ann@shop.test.')
+    const resumed = await RunState.fromString(agent, state.toString())
+    for (const item of resumed.getInterruptions()) resumed.approve(item)
+    return { model, agent, state: resumed as never }
+  }
+  const runnerWith = (gate: Gate) => {
+    const dispatcher = new HookDispatcher()
+    dispatcher.use({ name: 'careful', gates: [gate] })
+    return { events: eventsOf(dispatcher), runner: observed(bareRunner(), { dispatcher }) }
+  }
+
+  it('asks what gates make of the input that it began with', async () => {
+    const { model, agent, state } = await waiting('done')
+    const decide = ({ payload }: { payload: unknown }) =>
+      mutate(String(payload).replace(/\S+@\S+/, '[email].'))
+    const { events, runner } = runnerWith({ id: 'clean', point: 'onStart', decide })
+
+    const { history } = await runner.run(agent, state)
+
+    expect(find(events, 'onStart')).toMatchObject({ input: expect.stringContaining('I am ') })
+    expect(JSON.stringify([model.lastCall?.request.input, history])).not.toContain('ann@')
+    expect(JSON.stringify(model.lastCall?.request.input)).toContain('I am [email].')
+  })
+
+  it('does not go on where it is refused', async () => {
+    const { model, agent, state } = await waiting('done')
+    const decide = ({ payload }: { payload: unknown }) =>
+      String(payload).includes('ann@') ? deny('no names') : undefined
+    const { runner } = runnerWith({ id: 'no', point: 'onStart', decide })
+
+    await expect(runner.run(agent, state)).rejects.toMatchObject({ code: 'RUN_DENIED' })
+
+    expect(model.calls).toHaveLength(1)
+  })
 })
 
 describe('a call of a tool in a namespace', () => {
