@@ -9,6 +9,7 @@ import { assertPlatform } from '../internal/platform.ts'
 import { coreOf } from './calls/call-maker.ts'
 import { endInside } from './calls/end-inside.ts'
 import { refusalContent } from './calls/tool-outcome.ts'
+import { noteCopy } from './copies.ts'
 import { DISPATCHED, type Dispatched } from './events/dispatched.ts'
 import { type DrainReport, DrainWaiters } from './events/drain.ts'
 import { EndedOperations } from './events/ended-operations.ts'
@@ -75,6 +76,7 @@ export class HookDispatcher {
   /** @throws HookspanError `INVALID_OPTION` naming the option and its value; `MISSING_DEPENDENCY` on a Node below 22. */
   constructor(options: HookDispatcherOptions = {}) {
     assertPlatform()
+    noteCopy()
     this.#options = readOptions(options)
     guardsOf.set(this, (init) => this.#guards.decide(init))
     this.#reporter = new Reporter(this.#options.onHookError)

@@ -5,6 +5,7 @@ import { fileURLToPath, pathToFileURL } from 'node:url'
 import { CALL, commonLine, inPlaceOf, isReplaced, KEY, moduleLine, OWN, standIn } from './entry-source.ts'
 import { isModule, manifestOf, ownName, PACKAGE_FOLDER, packageOf } from './installed.ts'
 import { watchRoute } from './next-routes.ts'
+import { tellOtherCopy } from './other-copy.ts'
 import { PACKAGES, UNKNOWN } from './packages.ts'
 import { isTakenEntry } from './taken-entry.ts'
 import { tell } from './tell.ts'
@@ -22,13 +23,9 @@ export interface Loaded {
 
 const HERE = new URL('../', import.meta.url).href
 
-/** It knows nothing of what is attached here, so that none of the two can leave anything to the other. */
 function tellOther(url: string): void {
   const folder = fileURLToPath(url).replace(/([\\/]node_modules[\\/]hookspan)[\\/].*/, '$1')
-  tell(
-    `the program has another copy of hookspan (${folder}): what it attaches by that may be told of twice, and hookspan.config.* ` +
-      'does not hold in all of it. Use one copy: `npm ls hookspan` shows those that are installed.',
-  )
+  tellOtherCopy(folder, 'Use one copy: `npm ls hookspan` shows those that are installed.')
 }
 
 /** Gives what stands in for exports, where that is possible and asked for. */

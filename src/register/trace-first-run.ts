@@ -1,4 +1,5 @@
 import { isMainThread, threadId } from 'node:worker_threads'
+import { hasOtherCopy } from '../dispatcher/copies.ts'
 import type { HookDispatcher, Operation } from '../dispatcher/index.ts'
 import { isWaitedFor } from '../internal/asked-for.ts'
 import { errorMessage } from '../internal/errors.ts'
@@ -6,6 +7,7 @@ import { RUN_SEEN, UNTRACED, WORKER_ENDED, WORKER_RAN } from '../internal/run-re
 import type * as TracingParts from '../tracing/index.ts'
 import { shareRunning } from '../tracing/running.ts'
 import { isSdkRegistered } from '../tracing/sdk/registered-sdk.ts'
+import { tellOtherCopy } from './other-copy.ts'
 import { report } from './report.ts'
 import { requireOwn } from './require-own.ts'
 import { tell } from './tell.ts'
@@ -42,6 +44,7 @@ export function traceFirstRun(
   dispatcher.startOperation = (init) => {
     if (state.runs === 0) {
       report(RUN_SEEN)
+      if (hasOtherCopy()) tellOtherCopy('bundled inside', 'Leave hookspan out of the bundle, as external.')
       const how = traced(dispatcher)
       state.off = how === 'off'
       if (typeof how === 'object') state.tracing = how

@@ -103,6 +103,28 @@ it('says that a program observes its client by another copy of hookspan, and giv
   expect(spansOf()).toEqual(['invoke_agent own-client.mjs', '  chat gpt-4o'])
 })
 
+it('says that a program has another copy of hookspan bundled inside, by which it observes its client', async () => {
+  const cwd = mkdtempSync(join(tmpdir(), 'hookspan-'))
+  onTestFinished(() => rmSync(cwd, { recursive: true, force: true }))
+  const bundle = join(cwd, 'own-client.mjs')
+  const { build } = await import('esbuild')
+  await build({
+    entryPoints: [at('processes/own-client.mjs')],
+    outfile: bundle,
+    bundle: true,
+    platform: 'node',
+    format: 'esm',
+    external: ['openai', '@opentelemetry/*'],
+    logLevel: 'silent',
+  })
+  symlinkSync(at('../../node_modules'), join(cwd, 'node_modules'))
+  const env = programEnv(model.baseURL, collector.url)
+  const { code, stdout, stderr } = await registered(bundle, { env, cwd })
+
+  expect({ code, stdout }, stderr).toEqual({ code: 0, stdout: 'told\n' })
+  expect(stderr.match(/another copy of hookspan \(bundled inside\): /g)).toHaveLength(1)
+})
+
 it('attaches to chats of @google/genai: what goes on is one run', async () => {
   const { code, stdout, stderr } = await program('google.mjs')
 
