@@ -12,6 +12,7 @@ import { redact, requireHuman, toolPolicy } from 'hookspan/policies'
 import { describe, expect, it, vi } from 'vitest'
 import { z } from 'zod'
 import { SpanTree } from '../../src/spans/span-tree.ts'
+import { traced } from '../support/span-tree.ts'
 import { dispatcherWith, find, findAll, gate, typesOf } from '../support/told-events.ts'
 
 type Part = Record<string, unknown> & { type: string }
@@ -578,6 +579,24 @@ describe('what belongs to the user', () => {
     expect(unseen.filter((name) => !page.includes(`\`${name}\``))).toEqual([])
   })
 
+  it('tells an agent by what it was made with, as it tells a call', async () => {
+    using trace = traced({ captureContent: true })
+    const { ToolLoopAgent, generateText } = observeAISDK(ai, { dispatcher: trace.dispatcher })
+    const settings = () => ({
+      model: says([text('hi')]),
+      instructions: 'Be brief.',
+      telemetry: { functionId: 'clerk' },
+    })
+    await generateText({ ...settings(), prompt: 'go' })
+    await new ToolLoopAgent({ id: 'other', ...settings() }).generate({ prompt: 'go' })
+    await new ToolLoopAgent(settings()).stream({ prompt: 'go' }).then((result) => result.consumeStream())
+    await trace.dispatcher.drain()
+    const runs = trace.spans().filter(({ name }) => name === 'invoke_agent clerk')
+    expect(runs.map(({ attributes }) => attributes['gen_ai.system_instructions'])).toEqual(
+      Array(3).fill('[{"type":"text","content":"Be brief."}]'),
+    )
+  })
+
   it('is not held by a signal that outlives its runs', async () => {
     const { signal } = new AbortController()
     const { dispatcher } = dispatcherWith()
@@ -693,11 +712,38 @@ describe('one mock, one gate, one approval', () => {
       inputSchema: z.object({}),
       outputSchema: z.object({}),
     } as never)
-    const { generateText } = observeAISDK(ai, { dispatcher })
-    const run = generateText({ model, tools: { web_search }, prompt: 'go' })
-    await expect(run).rejects.toMatchObject({ code: 'NOT_CAPABLE' })
-    expect(model.doGenerateCalls).toEqual([])
+    const { generateText, ToolLoopAgent } = observeAISDK(ai, { dispatcher })
+    const tools = { web_search }
+    const agent = new ToolLoopAgent({ model, tools })
+    const preparing = new ToolLoopAgent({ model, prepareCall: (given) => ({ ...given, tools }) as never })
+    const inATool = generateText({
+      model: says([call('ask', {})], [text('done')]),
+      tools: {
+        ask: ai.tool({
+          inputSchema: z.object({}),
+          execute: () => agent.generate({ prompt: 'go' }).then(({ text }) => text),
+        }),
+      },
+      prompt: 'go',
+      ...five,
+    })
+    expect((await inATool).steps[0]?.toolResults).toEqual([])
+    for (const run of [
+      generateText({ model, tools, prompt: 'go' }),
+      agent.generate({ prompt: 'go' }),
+      agent.stream({ prompt: 'go' }),
+      preparing.generate({ prompt: 'go' }),
+    ])
+      await expect(run).rejects.toMatchObject({ code: 'NOT_CAPABLE' })
+    expect([...model.doGenerateCalls, ...model.doStreamCalls]).toEqual([])
     expect(dispatcher.stats().operations).toBe(0)
+    // Of an agent that is given none of them nobody is refused.
+    const without = new ToolLoopAgent({
+      model,
+      tools,
+      prepareCall: ({ tools: _, ...given }) => given as never,
+    })
+    expect((await without.generate({ prompt: 'go' })).text).toBe('hi')
   })
 
   /** Defined by a provider, and not run by it: a shell, an editor, a computer. */

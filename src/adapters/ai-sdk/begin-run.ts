@@ -2,6 +2,12 @@ import { defined, isRecord } from '../../internal/objects.ts'
 import { ObservedRun, type RunHost, type SaidOfRun } from '../sdk-run/observed-run.ts'
 import { ranByProvider, type SdkArguments, type SdkTool } from './sdk.ts'
 
+export interface AgentLike {
+  readonly id?: string
+  /** What it was made with. */
+  readonly settings?: SdkArguments
+}
+
 /** What the functions were observed with. */
 export interface Host extends RunHost {
   readonly agentName: string | undefined
@@ -11,11 +17,10 @@ export interface Host extends RunHost {
 /**
  * The run of a call of the SDK.
  *
- * @param name of the agent, where the call itself says none.
  * @throws HookspanError `NOT_CAPABLE` where a gate or a mock is meant for a tool that the provider runs.
  */
-export function beginRun(host: Host, args: SdkArguments, name?: string): ObservedRun {
-  const run = new ObservedRun(host, saidIn(host, args, name))
+export function beginRun(host: Host, args: SdkArguments): ObservedRun {
+  const run = new ObservedRun(host, saidIn(host, args))
   try {
     assertInReach(run, toolsOf(args))
   } catch (error) {
@@ -23,6 +28,16 @@ export function beginRun(host: Host, args: SdkArguments, name?: string): Observe
     throw error
   }
   return run
+}
+
+/** The run of a call of an agent. Which tools it has is known once the call is prepared: it is looked at then whether guards hold. */
+export function beginAgentRun(host: Host, agent: AgentLike, params: SdkArguments): ObservedRun {
+  const { prepareCall, tools, instructions, ...settings } = agent.settings ?? {}
+  const { telemetry, experimental_telemetry } = settings
+  // What `prepareCall` makes of the settings nobody knows yet.
+  const known = prepareCall === undefined ? { tools, instructions } : {}
+  const args = { ...defined({ ...known, telemetry, experimental_telemetry }), ...params }
+  return new ObservedRun(host, saidIn(host, args, agent.id))
 }
 
 /** @throws HookspanError `NOT_CAPABLE`, as {@link beginRun}. */
@@ -36,6 +51,7 @@ export function beginCalls(host: Host, args: SdkArguments): ObservedRun {
   return new ObservedRun(host, saidIn(host, args), { isAgent: false })
 }
 
+/** @param name of the agent, where the call itself says none. */
 function saidIn(host: Host, args: SdkArguments, name?: string): SaidOfRun {
   const { prompt, messages, instructions, system, abortSignal: signal } = args
   const { functionId } = args.telemetry ?? args.experimental_telemetry ?? {}
@@ -49,6 +65,6 @@ function saidIn(host: Host, args: SdkArguments, name?: string): SaidOfRun {
   }) as SaidOfRun
 }
 
-function toolsOf({ tools }: SdkArguments): [string, SdkTool][] {
+export function toolsOf({ tools }: SdkArguments): [string, SdkTool][] {
   return isRecord(tools) ? Object.entries(tools).filter(([, tool]) => isRecord(tool)) : []
 }

@@ -1,14 +1,13 @@
 import { HookspanError } from '../../internal/errors.ts'
 import type { ObservedRun } from '../sdk-run/observed-run.ts'
 import { attached, stepCallbacks } from './attach.ts'
-import { beginRun, type Host } from './begin-run.ts'
+import { type AgentLike, assertInReach, beginAgentRun, type Host, toolsOf } from './begin-run.ts'
 import { generated, streamCallbacks } from './observe-text.ts'
 import type { SdkArguments } from './sdk.ts'
 import { watchResult } from './stream-result.ts'
 
 /** The SDK's `ToolLoopAgent`, as far as it is built upon. */
-interface SdkAgent {
-  readonly id?: string
+interface SdkAgent extends AgentLike {
   generate(params: SdkArguments): Promise<unknown>
   stream(params: SdkArguments): Promise<unknown>
   /** Makes the arguments of `generateText` and `streamText`. The SDK keeps it to itself. */
@@ -41,7 +40,7 @@ export function observeAgentClass(Agent: SdkAgentClass, host: Host, gateway: unk
     }
 
     override async generate(params: SdkArguments): Promise<unknown> {
-      const run = beginRun(host, params ?? {}, this.id)
+      const run = beginAgentRun(host, this, params ?? {})
       return generated(run, () => {
         const given = { ...params, ...stepCallbacks(run, params), [RUN]: run }
         return super.generate(given)
@@ -49,7 +48,7 @@ export function observeAgentClass(Agent: SdkAgentClass, host: Host, gateway: unk
     }
 
     override async stream(params: SdkArguments): Promise<unknown> {
-      const run = beginRun(host, params ?? {}, this.id)
+      const run = beginAgentRun(host, this, params ?? {})
       try {
         const result = await super.stream({ ...params, ...streamCallbacks(run, params), [RUN]: run })
         watchResult(result, run)
@@ -66,7 +65,9 @@ export function observeAgentClass(Agent: SdkAgentClass, host: Host, gateway: unk
       const input = await run.admit()
       const changed =
         input === run.input ? {} : asked.prompt === undefined ? { messages: input } : { prompt: input }
-      return attached(run, host, await super.prepareCall({ ...asked, ...changed }), gateway)
+      const prepared = await super.prepareCall({ ...asked, ...changed })
+      assertInReach(run, toolsOf(prepared))
+      return attached(run, host, prepared, gateway)
     }
   }
   Object.defineProperty(observed, 'name', { value: Agent.name })
