@@ -127,7 +127,7 @@ function withArguments(message: Loose): Loose {
   return { ...message, tool_calls: callsOf(message) }
 }
 
-function copyOf(message: LcMessage, fields: Loose): LcMessage {
+export function copyOf(message: LcMessage, fields: Loose): LcMessage {
   const copy = Object.create(Object.getPrototypeOf(message)) as LcMessage
   // LangChain writes a message down by what it was made with.
   const { lc_kwargs } = message as { lc_kwargs?: object }

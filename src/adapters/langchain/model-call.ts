@@ -6,7 +6,7 @@ import { asName } from '../../wire/reading.ts'
 import { configuredServer } from '../configured-server.ts'
 import type { AgentRun } from './agent-run.ts'
 import { instructedBy, messagesDecided } from './changed-messages.ts'
-import { changedReply } from './changed-reply.ts'
+
 import { hearing } from './graph-place.ts'
 import { seeInnerCalls } from './inner-calls.ts'
 import {
@@ -28,6 +28,7 @@ import {
   textOf,
 } from './messages.ts'
 import { providerNamed } from './providers.ts'
+import { changedAnswer } from './structured-answer.ts'
 
 /** A model call begins a step. */
 export async function callModel(
@@ -58,7 +59,7 @@ export async function callModel(
       request: asked,
       read: (reply: unknown) =>
         readReply(reply, heard?.message?.id === messageIn(reply).id ? heard : undefined),
-      standIn: (message: LlmResponse, given?: unknown): unknown => changedReply(classes, message, given),
+      standIn: (message: LlmResponse, given?: unknown): unknown => changedAnswer(classes, message, given),
     }
     const reply = await calls.llmCall<unknown>(init, (effective, { gated }) => {
       const effectively = effectiveOf(request, asked, effective)
