@@ -254,13 +254,16 @@ function write({ response, usage }: LlmReading, request: LlmRequest): Loose {
   const { id = 'stand-in', model = asText(request.modelId), toolCalls = [] } = response
   const raw = response.finishReasons?.[0] ?? (toolCalls.length > 0 ? 'tool_calls' : 'stop')
   const unified = UNIFIED.find(([words]) => words.test(raw))?.[1] ?? 'other'
+  const { inputTokens, outputTokens, ...more } = usage ? writeUsage(usage, USAGE) : {}
   return {
     content: writeParts(response),
     finishReason: { unified, raw },
     usage: {
-      inputTokens: {},
-      outputTokens: {},
-      ...(usage && { ...writeUsage(usage, USAGE), ...keptRaw(usage) }),
+      // By the field, also where nothing was counted, Mastra knows of which version they are.
+      inputTokens: { total: undefined, ...asObject(inputTokens) },
+      outputTokens: { total: undefined, ...asObject(outputTokens) },
+      ...more,
+      ...(usage && keptRaw(usage)),
     },
     response: { id, ...defined({ modelId: model }) },
     warnings: [],
