@@ -104,6 +104,8 @@ const ATTACH: Readonly<Record<string, Attach>> = {
       const ours = hookspanMiddleware({
         dispatcher,
         agentName: typeof name === 'string' && name !== '' ? name : scriptName(),
+        // LangChain ends a run whose tool throws where one is.
+        toolErrors: middleware.some(({ wrapToolCall }) => wrapToolCall !== undefined) ? 'throw' : 'tell',
       })
       const agent = createAgent({ ...params, middleware: [ours, ...middleware] }, ...more)
       // Told of an end that comes before the last node, too.
@@ -172,7 +174,7 @@ const PEERS: Readonly<Record<string, string>> = { '@openai/agents-core': '@opena
 
 interface AgentParams {
   readonly name?: unknown
-  readonly middleware?: readonly { readonly name?: string }[]
+  readonly middleware?: readonly { readonly name?: string; readonly wrapToolCall?: unknown }[]
 }
 
 interface LangChainAgent {

@@ -63,6 +63,21 @@ it('is told of an agent of LangChain that ends before its last node', async () =
   expect(below).toEqual([])
 })
 
+it('an agent of LangChain whose middleware wraps tools ends with the tool that throws, as it does alone', async () => {
+  const { code, stdout, stderr } = await program('langchain-wrapped.mjs')
+
+  expect({ code, stdout }, stderr).toEqual({ code: 0, stdout: 'no such place\n' })
+  expect(spansOf()).toEqual([
+    'invoke_agent langchain-wrapped.mjs',
+    '  step 0',
+    '    chat fake-model-builder',
+    '    execute_tool get_weather',
+  ])
+  expect(collector.spans.find(({ name }) => name.startsWith('invoke_agent'))).toMatchObject({
+    attributes: { 'hookspan.operation.reason': 'error' },
+  })
+})
+
 it('leaves to the program what it attaches by itself, and says so once', async () => {
   const { code, stdout, stderr } = await program('own.mjs')
 

@@ -22,12 +22,20 @@ export interface HookspanMiddlewareOptions {
   dispatcher: HookDispatcher
   /** Names the agent's runs. */
   agentName?: string
+  /**
+   * What comes of a tool that throws: the model is told, as LangChain does it where no middleware wraps tools, or it is thrown
+   * on, as where one does: a middleware before this one may try again, and else the run ends. @default 'tell'
+   */
+  toolErrors?: 'tell' | 'throw'
 }
 
 /** What LangChain has to know of it: its types for `require` and those for `import` do not fit each other. */
 export type HookspanMiddleware = Pick<AgentMiddleware, 'name'>
 
-const FIELDS: Fields<HookspanMiddlewareOptions> = { dispatcher: a.value, agentName: a.string }
+const FIELDS: Fields<HookspanMiddlewareOptions> = {
+  ...{ dispatcher: a.value, agentName: a.string },
+  toolErrors: a.oneOf('tell', 'throw'),
+}
 
 const ADAPTER: AdapterInfo = { name: 'langchain', capabilities: LANGCHAIN_CAPABILITIES }
 
@@ -51,7 +59,7 @@ export function hookspanMiddleware(options: HookspanMiddlewareOptions): Hookspan
     wrapModelCall: async (request: LcModelRequest, handler: LcHandler<LcModelRequest>) =>
       callModel(runs.of(request.runtime, request.state), request, handler),
     wrapToolCall: async (request: LcToolRequest, handler: LcHandler<LcToolRequest>) =>
-      callTool(runs.of(request.runtime, request.state), request, handler),
+      callTool(runs.of(request.runtime, request.state), request, handler, options.toolErrors),
     afterAgent: (state: LcState, runtime: LcRuntime) => runs.end(state, runtime),
   } as HookspanMiddleware
 }

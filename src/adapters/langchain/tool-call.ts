@@ -27,6 +27,7 @@ export async function callTool(
   agent: AgentRun,
   request: LcToolRequest,
   handler: LcHandler<LcToolRequest>,
+  toolErrors: 'tell' | 'throw' = 'tell',
 ): Promise<unknown> {
   const classes = await loadMessages()
   agent.begunTool(request.toolCall.id, unanswered(request.state))
@@ -54,6 +55,7 @@ export async function callTool(
     }
     // The SDK has said it.
     if (made.outcome.state === 'errored' && made.outcome.error instanceof NoSuchTool) return made.message
+    if (made.outcome.state === 'errored' && toolErrors === 'throw') throw made.outcome.error
     const message = messageOf(classes, request, made.outcome, made.message)
     if (isCommand(message) && message.graph === '__parent__') {
       agent.handsOver()
