@@ -223,7 +223,9 @@ export interface Frame {
 
 /** What the body of a tool call has met with. */
 export interface ToolFrame {
-  /** The call of an agent in it was refused. */
+  /** The tool is an agent. */
+  readonly isAgent: boolean
+  /** The call of an agent in it was refused, or what came of it withheld. */
   refused?: unknown
   /** An agent's run in it waits for a human in another process. */
   parked?: boolean

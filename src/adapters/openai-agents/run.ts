@@ -18,6 +18,7 @@ import { ADAPTER } from './capabilities.ts'
 import { keepDecided } from './handoffs.ts'
 import { instructionIn, withInstruction } from './instruction.ts'
 import { nameOf, observeModel, observeProvider } from './model.ts'
+import { lastWord, putOutcome, putToolOutcome } from './outcome.ts'
 import { tellAsked } from './own-approvals.ts'
 import { type ParkedRun, putParked, takeParked } from './parked.ts'
 import { callsHere, currentFrame, Place, runIn, type ToolFrame } from './place.ts'
@@ -223,18 +224,24 @@ class ObservedRun {
       return
     }
     await place.endStep()
-    const content = lastWord(state?._currentStep)
+    const content = state && lastWord(state)
     const reason = result.cancelled ? 'interrupted' : this.#isAtLimit ? 'max_steps' : 'done'
     const ended = await op.complete({ reason, ...defined({ content }) })
     if (ended.refusal !== undefined) {
       const { code, reason: why } = ended.refusal
       const error = new HookspanError('RUN_DENIED', `The outcome was withheld (${code}): ${why}`)
       this.#call?.fail(error)
+      if (this.#tool !== undefined) {
+        this.#tool.refused = new CallRefused({ kind: 'deny', code, reason: why, stop: false })
+      }
       if (result.completed === undefined) throw error
-      hide(result, undefined)
+      putOutcome(result, undefined)
       return
     }
-    if (ended.content !== content) hide(result, ended.content)
+    if (ended.content !== content) {
+      const put = this.#tool?.isAgent ? putToolOutcome : putOutcome
+      put(result, ended.content)
+    }
     this.#settle({
       operationId: op.operationId,
       status: ended.reason,
@@ -283,18 +290,6 @@ class ObservedRun {
 function causeOf(thrown: unknown): unknown {
   const inner = isRecord(thrown) ? thrown.error : undefined
   return inner instanceof HookspanError ? inner : thrown
-}
-
-/** What the run said last, as the model wrote it: reading it from the result would run the user's schema once more. */
-function lastWord(
-  step: { readonly type?: string; readonly output?: unknown } | undefined,
-): string | undefined {
-  return step?.type === 'next_step_final_output' && typeof step.output === 'string' ? step.output : undefined
-}
-
-/** A gate has put another word in its place. */
-function hide(result: RunResult, content: string | undefined): void {
-  Object.defineProperty(result, 'finalOutput', { value: content, configurable: true, enumerable: true })
 }
 
 async function conversationOf(runner: Runner, options: RunOptions | undefined): Promise<string | undefined> {

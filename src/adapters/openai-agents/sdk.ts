@@ -94,6 +94,7 @@ export interface Agent {
   getMcpTools?(...args: unknown[]): Promise<AnyTool[]>
   getEnabledHandoffs?(...args: unknown[]): Promise<Handoff[]>
   asTool?(options: object): FunctionTool
+  processFinalOutput?(output: string): unknown
 }
 
 /** A tool call that waits for a human, as the SDK tells it. */
@@ -133,6 +134,8 @@ export interface RunResult {
   readonly state: RunState
   readonly interruptions?: readonly Interruption[]
   readonly finalOutput?: unknown
+  readonly rawResponses?: readonly object[]
+  readonly outputGuardrailResults?: readonly object[]
   /** Of a streamed run, which goes on behind its result. */
   readonly completed?: Promise<void>
   readonly cancelled?: boolean

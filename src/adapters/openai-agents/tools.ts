@@ -187,7 +187,7 @@ class Body {
   readonly #tool: FunctionTool
   readonly #invoke: () => Promise<unknown>
   readonly #signal: AbortSignal | undefined
-  readonly #frame: ToolFrame = {}
+  readonly #frame: ToolFrame
   #running: Promise<unknown> | undefined
   #given: { readonly value: unknown } | undefined
 
@@ -201,6 +201,7 @@ class Body {
     this.#place = place
     this.#call = call
     this.#tool = tool
+    this.#frame = { isAgent: isAgentTool(tool) }
     this.#invoke = invoke
     this.#signal = signal
   }
@@ -237,10 +238,11 @@ class Body {
     } catch (error) {
       failure = { error }
     }
-    const { refused, parked } = this.#frame
+    const { isAgent, refused, parked } = this.#frame
     if (parked) throw new RunSuspended()
+    // Who runs an agent by hand may have an answer of its own.
+    if (refused instanceof CallRefused && (isAgent || failure !== undefined)) throw refused
     if (failure === undefined) return this.#given?.value
-    if (refused instanceof CallRefused) throw refused
     throw failure.error
   }
 }
