@@ -9,7 +9,9 @@ import { hookspanCallbacks, hookspanMiddleware, LANGGRAPH_CAPABILITIES, runWith 
 import { mock, mockTools } from 'hookspan/mock'
 import { requireHuman, toolPolicy } from 'hookspan/policies'
 import {
+  type AgentMiddleware,
   createAgent,
+  createMiddleware,
   humanInTheLoopMiddleware,
   modelRetryMiddleware,
   summarizationMiddleware,
@@ -213,6 +215,42 @@ describe('one mock, one gate, one approval', () => {
     await say(() => mutate('another question'), 'onStart', changed)
     expect(changed.calls[0]?.messages.map(({ text }) => text)).toEqual(['another question'])
     await expect(say(() => deny('closed'), 'onStart')).rejects.toThrow(/closed/)
+  })
+
+  it('a gate takes tools from what a model is offered, and no model is asked where it changes one', async () => {
+    const offered = async (change: (tools: { function: { name: string } }[]) => object[]) => {
+      const { dispatcher } = dispatcherWith(
+        gate('beforeLlmCall', ({ payload }) => {
+          const { tools, ...request } = payload as { tools: { function: { name: string } }[] }
+          return mutate({ ...request, tools: change(tools) })
+        }),
+      )
+      const offered: unknown[] = []
+      const look = createMiddleware({
+        name: 'look',
+        wrapModelCall: (request, handler) => {
+          offered.push(...request.tools.map(({ name }) => name))
+          return handler(request)
+        },
+      })
+      const { search } = searchTool()
+      const other = tool(() => 'other', { name: 'other', description: 'Another.', schema: z.object({}) })
+      const model = fakeModel().respond(new AIMessage('hi'))
+      const middleware = [hookspanMiddleware({ dispatcher }) as AgentMiddleware, look]
+      const agent = createAgent({ model, tools: [search, other], middleware })
+      const asked = agent.invoke(hi()).then(({ messages }) => messages.at(-1)?.text)
+      return { said: await asked.catch((error: Error) => error.message), offered }
+    }
+    expect(await offered((tools) => tools)).toEqual({ said: 'hi', offered: ['search', 'other'] })
+    const without = (tools: { function: { name: string } }[]) =>
+      tools.filter(({ function: { name } }) => name !== 'search')
+    expect(await offered(without)).toEqual({ said: 'hi', offered: ['other'] })
+    expect(await offered(() => [])).toEqual({ said: 'hi', offered: [] })
+    const renamed = await offered(() => [{ type: 'function', function: { name: 'made_up' } }])
+    expect(renamed).toEqual({
+      said: expect.stringContaining('changed or added the tool "made_up"'),
+      offered: [],
+    })
   })
 
   it('a gate for a tool that the provider runs is refused', async () => {

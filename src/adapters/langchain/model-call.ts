@@ -2,11 +2,11 @@ import { isBubbleUp } from '../../adapter/interrupts.ts'
 import { currentModelCall } from '../../dispatcher/run/live-calls.ts'
 import type { LlmRequest, LlmResponse } from '../../hooks/index.ts'
 import { defined } from '../../internal/objects.ts'
-import { asName } from '../../wire/reading.ts'
+import { asName, asObjects } from '../../wire/reading.ts'
 import { configuredServer } from '../configured-server.ts'
 import type { AgentRun } from './agent-run.ts'
 import { instructedBy, messagesDecided } from './changed-messages.ts'
-
+import { toolsDecided } from './changed-tools.ts'
 import { hearing } from './graph-place.ts'
 import { seeInnerCalls } from './inner-calls.ts'
 import {
@@ -130,9 +130,10 @@ function made(schema: object, toJsonSchema: LcToJsonSchema): unknown {
 /** What gates changed, in LangChain's words. */
 function effectiveOf(request: LcModelRequest, asked: LlmRequest, effective: LlmRequest): LcModelRequest {
   if (effective === asked) return request
-  const { messages, tools: _tools, tool_choice, ...settings } = effective
+  const { messages, tools, tool_choice, ...settings } = effective
   return {
     ...request,
+    ...(request.tools && { tools: toolsDecided(request.tools, asObjects(asked.tools), asObjects(tools)) }),
     modelSettings: { ...request.modelSettings, ...settings },
     ...defined({ toolChoice: tool_choice ?? request.toolChoice }),
     ...(messages !== asked.messages && messagesDecided(request, effective)),
