@@ -1,8 +1,7 @@
 import { isRecord } from '../../internal/objects.ts'
-import { asName } from '../../wire/reading.ts'
 import type { MastraRun } from './mastra-run.ts'
 import type { MastraTool, MastraToolOptions, MastraTools } from './sdk.ts'
-import { isObserved, observeTool, tellWords } from './tools.ts'
+import { isObserved, noteServers, observeTool, tellWords } from './tools.ts'
 
 /** By it Mastra knows a tool as its author wrote it, which the loop makes its own. */
 const AUTHORED = Symbol.for('mastra.core.tool.Tool')
@@ -18,10 +17,10 @@ export function observeBrought(run: MastraRun, tools: unknown): MastraTools | un
     ([, tool]) => typeof tool?.execute === 'function' && !isObserved(tool),
   )
   if (brought.length === 0) return undefined
+  noteServers(run, Object.fromEntries(brought))
   const observed = brought.map(([name, tool]) => {
     run.tools.add(name)
-    const server = asName(tool.mcpMetadata?.serverName)
-    return [name, AUTHORED in tool ? authored(run, name, tool, server) : observeTool(run, name, tool, server)]
+    return [name, AUTHORED in tool ? authored(run, name, tool) : observeTool(run, name, tool)]
   })
   return { ...given, ...Object.fromEntries(observed) }
 }
@@ -32,7 +31,7 @@ interface Context {
   readonly agent?: MastraToolOptions
 }
 
-function authored(run: MastraRun, name: string, tool: MastraTool, server: string | undefined): MastraTool {
+function authored(run: MastraRun, name: string, tool: MastraTool): MastraTool {
   const { id, description, inputSchema, execute } = tool
   const observed = (input: unknown, context: Context = {}) => {
     const { abortSignal, agent } = context
@@ -40,7 +39,7 @@ function authored(run: MastraRun, name: string, tool: MastraTool, server: string
       const asked = { ...context, ...(agent && { agent: { ...agent, ...(suspend && { suspend }) } }) }
       return execute?.call(tool, args, asked as MastraToolOptions)
     }
-    const inLoop = observeTool(run, name, { id, description, inputSchema, execute: body }, server)
+    const inLoop = observeTool(run, name, { id, description, inputSchema, execute: body })
     return inLoop.execute?.(input, { ...agent, ...(abortSignal && { abortSignal }) })
   }
   const shell: MastraTool = Object.assign(Object.create(tool), { execute: observed })

@@ -1,5 +1,6 @@
 import { AsyncLocalStorage } from 'node:async_hooks'
 import type { ParkedOperation, ToolOutcome } from '../../dispatcher/index.ts'
+import type { ToolSource } from '../../hooks/index.ts'
 import { HookspanError } from '../../internal/errors.ts'
 import { defined } from '../../internal/objects.ts'
 import { ObservedRun, type RunHost, type SaidOfRun } from '../sdk-run/observed-run.ts'
@@ -15,6 +16,11 @@ const refusedIn = new WeakMap<ParkedOperation, Refused>()
 /** Who observes, and how. */
 export interface MastraHost extends RunHost {
   readonly sdkSpans?: 'omit' | 'nest'
+}
+
+export interface ToolHome {
+  readonly source?: ToolSource
+  readonly identifier?: string
 }
 
 /** One call of an agent, and what is known of it while it goes on. */
@@ -67,6 +73,13 @@ export class MastraRun {
   /** Runs code of the SDK as part of the run. */
   within<T>(fn: () => T): T {
     return this.run.run(() => frames.run(this, fn))
+  }
+
+  /** Where one of its tools is at home. */
+  homeOf(name: string): ToolHome {
+    const identifier = this.servers.get(name)
+    if (identifier !== undefined) return { source: 'mcp', identifier }
+    return name.startsWith('agent-') ? { source: 'agent' } : {}
   }
 
   /** Tools that are decided on or run. Of a stream, Mastra may begin them beside one about which it asks a human. */

@@ -9,18 +9,21 @@ import type { MastraOptions } from './sdk.ts'
  * before the tool is run, so that the call is not known yet. Gates are asked first, now and when the tool is run; mocks then alone.
  * Of a call that is under way the question is that of an agent below: it is told there.
  */
-export async function tellAsked({ run, suspended, refused }: MastraRun, payload: unknown): Promise<void> {
+export async function tellAsked(started: MastraRun, payload: unknown): Promise<void> {
+  const { run, suspended, refused } = started
   if (!isRecord(payload) || 'suspendPayload' in payload) return
   const { toolName, args } = payload
   const apiName = asName(toolName)
   const toolCallId = asName(payload.toolCallId)
   if (apiName === undefined || toolCallId === undefined || suspended.has(toolCallId)) return
   const calls = await run.calls()
-  const call = calls.openToolCall<unknown, unknown>({ toolCallId, apiName, args, asksFirst: true })
+  const home = started.homeOf(apiName)
+  const call = calls.openToolCall<unknown, unknown>({ toolCallId, apiName, args, ...home, asksFirst: true })
   const decided = await call.decided
   if (decided.state !== 'waiting') refused.set(toolCallId, await call.outcome)
   if (decided.state !== 'waiting' || decided.request !== undefined) return
-  calls.openHumanIntervention({ pendingTools: [{ identifier: 'local', apiName, args, toolCallId }] }).park()
+  const { identifier = 'local' } = home
+  calls.openHumanIntervention({ pendingTools: [{ identifier, apiName, args, toolCallId }] }).park()
 }
 
 /**
@@ -42,7 +45,7 @@ export async function tellAnswered(run: ObservedRun, answer: unknown, options: M
       (options.toolCallId ?? toolCallId) === toolCallId,
   )
   if (found === undefined) return
-  const { toolCallId, apiName, identifier = 'local', args } = found
+  const { toolCallId, apiName, identifier = 'local', source = 'local', args } = found
   const calls = await run.calls()
   const pendingTools = [{ identifier, apiName, args, toolCallId }]
   calls.openHumanIntervention({ pendingTools, askedAt: parkedAt }).answered({
@@ -52,5 +55,6 @@ export async function tellAnswered(run: ObservedRun, answer: unknown, options: M
   if (approved) return
   // The SDK tells the model by itself.
   const refused = { kind: 'reject', reason: reason ?? 'a human declined' } as const
-  await calls.openToolCall<unknown, unknown>({ toolCallId, apiName, args, refused }).outcome
+  const call = { toolCallId, apiName, identifier, source, args, refused }
+  await calls.openToolCall<unknown, unknown>(call).outcome
 }

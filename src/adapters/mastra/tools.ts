@@ -9,7 +9,7 @@ import type { SafeToolCall } from '../safe/tool-call.ts'
 import { refuseInDurableRun } from '../sdk-run/durable-limits.ts'
 import { isAtWork, WAITS, whileAtWork } from './inner-calls.ts'
 import { takenBy } from './input-schema.ts'
-import { MastraRun } from './mastra-run.ts'
+import { MastraRun, type ToolHome } from './mastra-run.ts'
 import type { MastraAgent, MastraBackground, MastraTool, MastraToolOptions, MastraTools } from './sdk.ts'
 
 type Execute = NonNullable<MastraTool['execute']>
@@ -23,7 +23,7 @@ export function observeTools(run: MastraRun, tools: MastraTools): MastraTools {
     Object.entries(tools).map(([name, tool]) => {
       if (typeof tool?.execute !== 'function') return [name, tool]
       run.tools.add(name)
-      return [name, observeTool(run, name, tool, run.servers.get(name))]
+      return [name, observeTool(run, name, tool)]
     }),
   )
 }
@@ -36,18 +36,14 @@ export function isObserved({ execute }: MastraTool): boolean {
 }
 
 /** One of them, as the loop has it. */
-export function observeTool(
-  run: MastraRun,
-  name: string,
-  tool: MastraTool,
-  server: string | undefined,
-): MastraTool {
+export function observeTool(run: MastraRun, name: string, tool: MastraTool): MastraTool {
   const execute = tool.execute as Execute
+  const home = run.homeOf(name)
   const observed: Execute = (input, options = {}) => {
     // A run that goes on in the process in which it was suspended is given the tools of its first part.
     const current = MastraRun.current ?? run
     if (isAtWork({ run: current, name, toolCallId: options.toolCallId })) return execute(input, options)
-    return new Call(current, name, own, execute, server).make(input, options)
+    return new Call(current, name, own, execute, home).make(input, options)
   }
   const own = { ...tool, execute: observed }
   seen.add(observed)
@@ -100,14 +96,14 @@ class Call {
   readonly #name: string
   readonly #tool: MastraTool
   readonly #execute: Execute
-  readonly #server: string | undefined
+  readonly #home: ToolHome
 
-  constructor(run: MastraRun, name: string, tool: MastraTool, execute: Execute, server: string | undefined) {
+  constructor(run: MastraRun, name: string, tool: MastraTool, execute: Execute, home: ToolHome) {
     this.#run = run
     this.#name = name
     this.#tool = tool
     this.#execute = execute
-    this.#server = server
+    this.#home = home
   }
 
   async make(input: unknown, options: MastraToolOptions): Promise<unknown> {
@@ -123,7 +119,7 @@ class Call {
     const alone = await this.#run.below(options.abortSignal)
     try {
       await alone.run.admit()
-      return await new Call(alone, this.#name, this.#tool, this.#execute, this.#server).#make(input, options)
+      return await new Call(alone, this.#name, this.#tool, this.#execute, this.#home).#make(input, options)
     } finally {
       await alone.run.end()
     }
@@ -149,7 +145,6 @@ class Call {
   ): Promise<SafeToolCall<unknown, unknown>> {
     const calls = await this.#run.run.calls()
     const { description, parameters, inputSchema = parameters } = this.#tool
-    const isAgent = this.#name.startsWith('agent-')
     return calls.openToolCall<unknown, unknown>({
       apiName: this.#name,
       args: input,
@@ -157,8 +152,7 @@ class Call {
       outlastsAbort: true,
       // Nothing goes on with it.
       ...(isBackgroundTask && { parkable: false }),
-      ...(isAgent && { source: 'agent' as const }),
-      ...(this.#server !== undefined && { source: 'mcp' as const, identifier: this.#server }),
+      ...this.#home,
       ...defined({
         toolCallId,
         description: typeof description === 'string' ? description : undefined,
