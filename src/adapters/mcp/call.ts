@@ -14,7 +14,7 @@ export interface Kind {
   /** Puts the arguments that a gate made into the request. */
   asked(params: Loose, args: unknown): Loose
   /** A result in the place of the server's. */
-  result(content: string, value: unknown, params: Loose): unknown
+  result(content: string, value: unknown, params: Loose, schemas?: Schemas): unknown
   /** A refusal, or a failure that a mock tells, where the protocol has a word for it. */
   refused?(content: string): unknown
 }
@@ -23,10 +23,13 @@ export const KINDS: Readonly<Record<'tools/call' | 'resources/read' | 'prompts/g
   'tools/call': {
     named: (params) => ({ apiName: asText(params.name) || 'unnamed', args: params.arguments ?? {} }),
     asked: (params, args) => ({ ...params, arguments: args }),
-    result: (text, value) =>
+    result: (text, value, _params, schemas) =>
       isToolResult(value)
         ? value
-        : { content: [{ type: 'text', text }], ...(isRecord(value) && { structuredContent: value }) },
+        : {
+            content: [{ type: 'text', text }],
+            ...(isStructured(value, schemas) && { structuredContent: value }),
+          },
     refused: (text) => ({ isError: true, content: [{ type: 'text', text }] }),
   },
   'resources/read': {
@@ -43,6 +46,11 @@ export const KINDS: Readonly<Record<'tools/call' | 'resources/read' | 'prompts/g
         ? value
         : { messages: [{ role: 'user', content: { type: 'text', text } }] },
   },
+}
+
+/** An object; any JSON, where the schema of what the tool gives is one of something else. */
+function isStructured(value: unknown, { outputSchema }: Schemas = {}): boolean {
+  return isRecord(value) || (isRecord(outputSchema) && outputSchema.type !== 'object')
 }
 
 export type Method = keyof typeof KINDS
@@ -88,7 +96,7 @@ export async function callServer(
     assertWorked(gave)
     return gave
   })
-  return told(outcome, gave, kind, init.apiName, params)
+  return told(outcome, gave, kind, init.apiName, params, schemas)
 }
 
 /** Once it is sent the SDK ends it. Before that, as while a human is asked, it ends where nobody waits for it any more. */
@@ -122,6 +130,7 @@ function told(
   kind: Kind,
   name: string,
   params: Loose,
+  schemas: Schemas | undefined,
 ): unknown {
   if (outcome.state === 'errored') {
     const failed = isToolFailure(outcome.error)
@@ -144,7 +153,7 @@ function told(
   }
   const { result } = outcome
   const isOwn = gave !== undefined && (result === gave || (isUnderway(gave) && isUnderway(result)))
-  return isOwn ? result : kind.result(content, result, params)
+  return isOwn ? result : kind.result(content, result, params, schemas)
 }
 
 /** What a server gives that has no result yet: it asks something first, or has made a task. */

@@ -9,6 +9,17 @@ type List = (...asked: unknown[]) => Promise<unknown>
 /** What clients that are observed have listed, by who observes them, as long as there are such. */
 const all = new WeakMap<HookDispatcher, Set<WeakRef<ListedTools>>>()
 
+/** What observed servers have listed, by who observes them and their names: one of HTTP may be made anew for each request. */
+const ofServers = new WeakMap<HookDispatcher, Map<string, ListedTools>>()
+
+export function listedBy(dispatcher: HookDispatcher, server: string): ListedTools {
+  const known = ofServers.get(dispatcher) ?? new Map<string, ListedTools>()
+  ofServers.set(dispatcher, known)
+  const listed = known.get(server) ?? new ListedTools()
+  known.set(server, listed)
+  return listed
+}
+
 /**
  * The server of a tool that an SDK has made of what a client has listed, and that says nothing of it. Undefined where several
  * servers have such a tool.

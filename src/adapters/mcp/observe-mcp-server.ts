@@ -9,7 +9,7 @@ import { currentCalls } from '../safe/calls.ts'
 import { startOperation } from '../safe/operation.ts'
 import { AttachedObjects } from '../sdk-loop/attached.ts'
 import { callServer, type Method } from './call.ts'
-import { ListedTools } from './listed-tools.ts'
+import { type ListedTools, listedBy } from './listed-tools.ts'
 import { type Around, traced, traceparentOf, watchHandlers } from './protocol.ts'
 import { askHuman, askModel } from './questions.ts'
 
@@ -68,7 +68,7 @@ function patch(low: LowServer, options: ObserveMcpServerOptions): () => void {
   // Version 2 speaks several versions of the protocol, and keeps which.
   warnOfVersion(`@modelcontextprotocol/${'_supportedProtocolVersions' in low ? 'server' : 'sdk'}`)
   const name = options.serverName ?? (low._serverInfo?.name || 'mcp')
-  const tools = new ListedTools()
+  const tools = listedBy(options.dispatcher, name)
   const around = Object.fromEntries(
     (['tools/call', 'resources/read', 'prompts/get'] as const).map((method) => [
       method,
