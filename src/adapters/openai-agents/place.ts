@@ -227,6 +227,8 @@ export interface ToolFrame {
   readonly isAgent: boolean
   /** The call of an agent in it was refused, or what came of it withheld. */
   refused?: unknown
+  /** What a gate gave in the place of the agent that it is. */
+  answered?: { readonly value: unknown }
   /** An agent's run in it waits for a human in another process. */
   parked?: boolean
   /** The SDK has caught what the tool threw, and says so. */

@@ -68,9 +68,11 @@ export async function observedRun(dispatcher: HookDispatcher, asked: Asked): Pro
     const input = withInstruction(asked.input, instruction)
     return new ObservedRun(dispatcher, { ...asked, input }, call, frame?.tool).start({ parent })
   }
-  const refused = refusalOf(decided)
-  if (frame?.tool !== undefined) frame.tool.refused = refused
   if (decided.state === 'skipped') call.settle(decided.result)
+  const refused = refusalOf(decided)
+  const tool = frame?.tool
+  if (tool?.isAgent && decided.state === 'skipped') tool.answered = { value: decided.result }
+  else if (tool !== undefined) tool.refused = refused
   throw new HookspanError('CALL_DENIED', `Agent call denied: ${refused.message}`, { cause: refused })
 }
 
@@ -231,9 +233,7 @@ class ObservedRun {
       const { code, reason: why } = ended.refusal
       const error = new HookspanError('RUN_DENIED', `The outcome was withheld (${code}): ${why}`)
       this.#call?.fail(error)
-      if (this.#tool !== undefined) {
-        this.#tool.refused = new CallRefused({ kind: 'deny', code, reason: why, stop: false })
-      }
+      this.#refuseTool({ code, reason: why })
       if (result.completed === undefined) throw error
       putOutcome(result, undefined)
       return
@@ -262,8 +262,14 @@ class ObservedRun {
     if (operation !== undefined) putParked(state, { operation, asked: waitedFor })
   }
 
+  /** The tool in whose body it was run has no result. */
+  #refuseTool(why: { readonly code: string; readonly reason: string }): void {
+    if (this.#tool !== undefined) this.#tool.refused = new CallRefused({ kind: 'deny', stop: false, ...why })
+  }
+
   async #failed(place: Place, thrown: unknown): Promise<void> {
     const { op } = place
+    if (op.stopRequested !== undefined) this.#refuseTool(op.stopRequested)
     const error = causeOf(thrown)
     const { state } = (thrown ?? {}) as { state?: unknown }
     if (isRunState(state)) keepDecided(state._generatedItems ?? [], place)

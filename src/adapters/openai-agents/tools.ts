@@ -4,6 +4,7 @@ import type { ToolCallInit, ToolOutcome } from '../../dispatcher/index.ts'
 import { untilAborted } from '../../internal/async.ts'
 import { jsonIn, toContent } from '../../internal/json.ts'
 import { defined, isRecord } from '../../internal/objects.ts'
+import { asObject, asText } from '../../wire/reading.ts'
 import { isLocked } from '../replace.ts'
 import type { SafeToolCall } from '../safe/tool-call.ts'
 import { observeGuardrails } from './guardrails.ts'
@@ -238,8 +239,13 @@ class Body {
     } catch (error) {
       failure = { error }
     }
-    const { isAgent, refused, parked } = this.#frame
+    const { isAgent, refused, parked, answered } = this.#frame
     if (parked) throw new RunSuspended()
+    if (answered !== undefined) {
+      const { value } = answered
+      this.#given = { value: asText(asObject(value)?.content) ?? value }
+      return this.#given.value
+    }
     // Who runs an agent by hand may have an answer of its own.
     if (refused instanceof CallRefused && (isAgent || failure !== undefined)) throw refused
     if (failure === undefined) return this.#given?.value

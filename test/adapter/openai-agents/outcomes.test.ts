@@ -1,5 +1,5 @@
 import { Agent, type AgentConfiguration, tool } from '@openai/agents'
-import { type Decision, deny, mutate, skip } from 'hookspan/gates'
+import { type Decision, deny, type Gate, type GatePoint, mutate, skip } from 'hookspan/gates'
 import { afterEach, describe, expect, it } from 'vitest'
 import { z } from 'zod'
 import { dispatcherWith, findAll, gate } from '../../support/told-events.ts'
@@ -74,6 +74,40 @@ describe('what a gate makes of the last word of an agent that is a tool', () => 
     expect(told).not.toContain('secret')
     expect(told).toContain('not for you')
     expect(findAll(events, 'afterToolCall').at(-1)).toMatchObject({ apiName: 'expert', success: false })
+  })
+})
+
+describe('an agent that is a tool', () => {
+  const play = async (point: GatePoint, decide: Gate['decide'], options: object) => {
+    const { dispatcher, events } = dispatcherWith(gate(point, decide))
+    const expert = new Agent({ name: 'expert', model: scripted('a secret') })
+    const model = scripted([['expert', { input: 'help' }]], 'done')
+    const asTool = expert.asTool({ toolName: 'expert', toolDescription: '', ...options })
+    const runner = observed(bareRunner(), { dispatcher })
+    await runner.run(agentOf({ model, tools: [asTool] }), 'hi')
+    return { events, told: JSON.stringify(model.lastCall?.request.input) }
+  }
+  const streams: [string, object][] = [
+    ['as it is', {}],
+    ['streamed', { onStream: () => {} }],
+  ]
+
+  it.each(streams)('is answered for by a gate at beforeCallAgent: %s', async (_how, options) => {
+    for (const result of ['from the cache', { content: 'from the cache' }]) {
+      const { events, told } = await play('beforeCallAgent', () => skip(result), options)
+      expect(told).toContain('"text":"from the cache"')
+      const answered = { content: 'from the cache', success: true }
+      expect(findAll(events, 'afterCallAgent')).toMatchObject([answered])
+      expect(findAll(events, 'afterToolCall')).toMatchObject([answered])
+    }
+  })
+
+  it.each(streams)('tells why its run was refused: %s', async (_how, options) => {
+    const decide: Gate['decide'] = ({ agentName }) =>
+      agentName === 'expert' ? deny('closed today') : undefined
+    const { events, told } = await play('onStart', decide, options)
+    expect(told).toContain('closed today')
+    expect(findAll(events, 'afterToolCall')).toMatchObject([{ success: false, reason: 'closed today' }])
   })
 })
 
