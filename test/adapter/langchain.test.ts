@@ -1,4 +1,5 @@
 import { AsyncLocalStorage } from 'node:async_hooks'
+import { SimpleChatModel } from '@langchain/core/language_models/chat_models'
 import { AIMessage, HumanMessage } from '@langchain/core/messages'
 import { fakeModel } from '@langchain/core/testing'
 import { Command, interrupt, MemorySaver } from '@langchain/langgraph'
@@ -251,6 +252,41 @@ describe('one mock, one gate, one approval', () => {
       said: expect.stringContaining('changed or added the tool "made_up"'),
       offered: [],
     })
+  })
+
+  it('no model is asked where a gate sets what it takes where it is made alone, as `temperature`', async () => {
+    // As `ChatOpenAI`: of what a call says it sends some, and no other.
+    class Made extends SimpleChatModel {
+      asked = 0
+      temperature = 0.9
+      _llmType() {
+        return 'made'
+      }
+      override bindTools() {
+        return this
+      }
+      override invocationParams(options: { seed?: number } & object = {}) {
+        return { model: 'made', temperature: this.temperature, seed: options.seed }
+      }
+      async _call() {
+        this.asked++
+        return 'hi'
+      }
+    }
+    const ask = async (settings: object, model: Made | ReturnType<typeof fakeModel> = new Made({})) => {
+      const { dispatcher } = dispatcherWith(gate('beforeLlmCall', () => mutate(settings)))
+      const agent = createAgent({ model, tools: [], middleware: [hookspanMiddleware({ dispatcher })] })
+      const said = agent.invoke(hi()).then(({ messages }) => messages.at(-1)?.text)
+      return [await said.catch(({ message }: Error) => message), 'asked' in model && model.asked]
+    }
+    const refused = /set `temperature`, `max_tokens`, which this model of LangChain takes where it is made/
+    expect(await ask({ temperature: 0.1, max_tokens: 5, seed: 7 })).toEqual([
+      expect.stringMatching(refused),
+      0,
+    ])
+    expect(await ask({ temperature: 0.9, seed: 7 })).toEqual(['hi', 1])
+    // One that does not say what it sends.
+    expect(await ask({ temperature: 0.1 }, fakeModel().respond(new AIMessage('hi')))).toEqual(['hi', false])
   })
 
   it('a gate for a tool that the provider runs is refused', async () => {
