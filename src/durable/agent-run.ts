@@ -28,6 +28,8 @@ export interface DurableRun
   readonly error?: { readonly type: string; readonly message: string }
   /** Who ended it, where `reason` is `interrupted`. */
   readonly endedBy?: 'cancel' | 'maxDurationMs'
+  /** How many are missing at the beginning of `messages`, where the engine takes no more: on Temporal. */
+  readonly omittedMessages?: number
 }
 
 interface Unkept {

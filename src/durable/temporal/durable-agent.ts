@@ -1,10 +1,12 @@
+import { errorMessage } from '../../internal/errors.ts'
 import { a, type Fields } from '../../internal/expect.ts'
 import { enginePeer } from '../engine-peer.ts'
 import { DURABLE_FIELDS, type DurableAgentOptions } from '../options.ts'
-import { DurableRuns } from '../runs.ts'
+import { type DurableOutcome, DurableRuns } from '../runs.ts'
 import { temporalEngine, Waiting } from './engine.ts'
 import { leaseOf } from './lease.ts'
 import { ANSWERED, activityOf, type Turn, type TurnEnd } from './messages.ts'
+import { fittingOutcome } from './outcome.ts'
 import type { TemporalActivitySdk, TemporalClient } from './peer.ts'
 
 export interface TemporalAgentOptions extends DurableAgentOptions {
@@ -19,7 +21,7 @@ export interface TemporalAgentOptions extends DurableAgentOptions {
   heartbeatTimeoutMs?: number
   /**
    * Bytes that a model call or a tool may have to keep, as your Temporal's `limit.blobSize.error` says. What has more fails the attempt,
-   * `CHECKPOINT_FAILED`, and the run is kept. Minimum 1.
+   * `CHECKPOINT_FAILED`, and the run is kept. Of a longer conversation its end is in what the workflow gives. Minimum 1.
    *
    * @default 2_097_152
    */
@@ -52,6 +54,14 @@ export function durableAgent(options: TemporalAgentOptions): TemporalActivities 
   const { name, heartbeatTimeoutMs = 10_000 } = options
   const { segmentTimeoutMs = 3_600_000, maxSegmentBytes = 2_097_152 } = options
   const sdk = enginePeer<TemporalActivitySdk>('@temporalio/activity', 'hookspan/temporal')
+  const fitting = (outcome: DurableOutcome): DurableOutcome => {
+    try {
+      return fittingOutcome(outcome, maxSegmentBytes)
+    } catch (error) {
+      // It has ended: another attempt would end it once more.
+      throw sdk.ApplicationFailure.nonRetryable(errorMessage(error), 'CHECKPOINT_FAILED')
+    }
+  }
   const run = async (turn: Turn): Promise<TurnEnd> => {
     const context = sdk.Context.current()
     client = context.client
@@ -60,7 +70,8 @@ export function durableAgent(options: TemporalAgentOptions): TemporalActivities 
     const lease = leaseOf(context, heartbeatTimeoutMs)
     try {
       const engine = await temporalEngine(sdk, lease, turn, { segmentTimeoutMs, maxSegmentBytes })
-      return { outcome: await runs.run(engine, lease.workflowId, turn.input) }
+      const outcome = await runs.run(engine, lease.workflowId, turn.input)
+      return { outcome: fitting(outcome) }
     } catch (error) {
       if (error instanceof Waiting) return { wait: error.wait }
       throw error
