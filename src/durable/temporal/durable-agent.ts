@@ -20,7 +20,7 @@ export interface TemporalAgentOptions extends DurableAgentOptions {
    */
   heartbeatTimeoutMs?: number
   /**
-   * Bytes that a model call or a tool may have to keep, as your Temporal's `limit.blobSize.error` says. What has more fails the attempt,
+   * Bytes that a model call, or the tools of a turn together, may have to keep, as your Temporal's `limit.blobSize.error` says. What has more fails the attempt,
    * `CHECKPOINT_FAILED`, and the run is kept. Of a longer conversation its end is in what the workflow gives. Minimum 1.
    *
    * @default 2_097_152
