@@ -950,6 +950,31 @@ describe('one mock, one gate, one approval', () => {
     expect(await say(() => mutate({ content: 'rewritten' }), 'afterLlmCall')).toBe('rewritten')
   })
 
+  it.each([
+    [{ max_tokens: 5 }, 'Say `maxOutputTokens`'],
+    [{ messages: [] }, 'Say `prompt`'],
+    [{ top_p: 0.1 }, 'Did you mean `topP`?'],
+    [{ modelId: 'cheaper' }, 'have `prepareStep` choose'],
+    [{ temperature: 0.1, maxOutputTokens: 5, topP: 0.2 }, undefined],
+  ])('no model is asked where a gate sets what the SDK asks none: %j', async (settings, refusal) => {
+    const { dispatcher } = dispatcherWith(gate('beforeLlmCall', () => mutate(settings)))
+    const { generateText, streamText } = observeAISDK(ai, { dispatcher })
+    const model = says([text('hi')], [text('hi')])
+    const asked = [
+      generateText({ ...five, model, prompt: 'go' }).then(({ text }) => text),
+      new Promise((resolve, reject) => {
+        const result = streamText({ ...five, model, prompt: 'go', onError: ({ error }) => reject(error) })
+        result.text.then(resolve, () => {})
+      }),
+    ]
+    for (const said of asked) {
+      if (refusal === undefined) expect(await said).toBe('hi')
+      else await expect(said).rejects.toThrow(refusal)
+    }
+    expect(model.doGenerateCalls.length + model.doStreamCalls.length).toBe(refusal === undefined ? 2 : 0)
+    for (const call of model.doGenerateCalls) expect(call).toMatchObject(settings)
+  })
+
   it('a last word that a gate takes back is not given', async () => {
     const { dispatcher } = dispatcherWith(gate('beforeComplete', () => deny('not that')))
     const { generateText, streamText } = observeAISDK(ai, { dispatcher })
