@@ -196,6 +196,7 @@ function observeAgentPrototype(prototype: Agent): void {
       const frame = currentFrame()
       if (frame === undefined) return tools
       reach(frame, this, tools)
+      frame.place.agent = this
       frame.place.refusals = refusals(this, args[0], tools)
       const { model } = this
       if (isModel(model) ? !observeModel(model) : frame.place.providerIsLocked) {

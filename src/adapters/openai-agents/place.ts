@@ -10,7 +10,7 @@ import type { SafeOperation, SafeStep } from '../safe/operation.ts'
 import type { SafeToolCall } from '../safe/tool-call.ts'
 import { warnOfUnseen, withUnseenModel } from '../unseen.ts'
 import { ADAPTER } from './capabilities.ts'
-import type { Item, ModelRequest } from './sdk.ts'
+import type { Agent, Item, ModelRequest } from './sdk.ts'
 
 /** A call that is decided and not run yet. */
 interface HeldToolCall {
@@ -44,6 +44,16 @@ export class Place {
   readonly made = new Set<string | undefined>()
   /** What a tool is run with where that is not what the model wrote, by call id. */
   readonly changedArgs = new Map<string | undefined, string>()
+  /** Guardrails are asked before a human is. */
+  checksFirst = false
+  /** What guardrails have said of calls, until the SDK asks them. */
+  readonly checked: {
+    readonly id: string | undefined
+    readonly guardrail: object
+    readonly said: unknown
+  }[] = []
+  /** Who has its turn. */
+  agent: Agent | undefined
   /** Ids of the calls that a human has told the SDK to make. */
   readonly approved = new Set<string | undefined>()
 
@@ -130,6 +140,11 @@ export class Place {
     }
   }
 
+  /** A call, as the model wrote it. */
+  callOf(id: string | undefined): Item | undefined {
+    return this.#answered?.find(({ type, callId }) => type === 'function_call' && callId === id)
+  }
+
   /** The model's id of a call, where all that is known is what was called. */
   callIdOf(name: string): string | undefined {
     return asName(this.#answered?.find((item) => item.type === 'function_call' && item.name === name)?.callId)
@@ -180,11 +195,12 @@ export class Place {
     }
     this.made.clear()
     this.changedArgs.clear()
+    this.checked.length = 0
     this.#step = undefined
     this.#answered = undefined
     // Decided, and kept from running by the SDK: a guardrail of the tool, or of its neighbours, refused, or the run has failed.
-    const why = failed === undefined ? 'one of its guardrails refused the call' : ended
-    for (const { call } of this.#held.splice(0)) await call.fail(new NotRun(why))
+    const notRun = new NotRun(failed === undefined ? undefined : ended)
+    for (const { call } of this.#held.splice(0)) await call.fail(notRun)
     if (failed !== undefined) step?.fail(failed.error)
     await step?.end()
   }
@@ -204,9 +220,9 @@ export interface AskedHuman {
   readonly askedAt: number
 }
 
-class NotRun extends Error {
+export class NotRun extends Error {
   override readonly name: string = 'ToolNotRun'
-  constructor(why: string) {
+  constructor(why = 'one of its guardrails refused the call') {
     super(`the SDK did not run the tool: ${why}`)
   }
 }

@@ -115,6 +115,8 @@ class ObservedRun {
         ...(options?.signal instanceof AbortSignal && { signal: options.signal }),
       })
       place = new Place(this.#dispatcher, op)
+      const { toolExecution = this.#asked.runner.config?.toolExecution } = options ?? {}
+      place.checksFirst = toolExecution?.preApprovalInputGuardrails === true
     } catch (error) {
       this.#call?.fail(error)
       throw error

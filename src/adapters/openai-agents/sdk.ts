@@ -50,7 +50,11 @@ export interface FunctionTool {
 
 /** Checks a call of a function before it is run, or what it gave. */
 export interface ToolGuardrail {
-  run(data: { readonly toolCall?: Item & { readonly callId?: string } }, ...more: unknown[]): unknown
+  run(data: GuardedCall, ...more: unknown[]): unknown
+}
+
+export interface GuardedCall {
+  readonly toolCall?: Item & { readonly callId?: string }
 }
 
 /** A tool of any kind: those that are no functions are run by the provider, or by the SDK itself. */
@@ -148,6 +152,12 @@ export interface RunOptions {
   /** What the user gives as a result in the place of an error. */
   readonly errorHandlers?: unknown
   readonly session?: Session
+  readonly toolExecution?: ToolExecution
+}
+
+/** How functions are run. */
+export interface ToolExecution {
+  readonly preApprovalInputGuardrails?: boolean
 }
 
 /** Where the SDK remembers a conversation. */
@@ -170,6 +180,7 @@ export interface Runner {
     readonly model?: unknown
     readonly groupId?: string
     readonly handoffInputFilter?: HandoffFilter
+    readonly toolExecution?: ToolExecution
   }
   run: Run
   on?(event: string, told: (...what: never[]) => void): unknown

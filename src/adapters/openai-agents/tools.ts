@@ -7,9 +7,9 @@ import { defined, isRecord } from '../../internal/objects.ts'
 import { asObject, asText } from '../../wire/reading.ts'
 import { isLocked } from '../replace.ts'
 import type { SafeToolCall } from '../safe/tool-call.ts'
-import { observeGuardrails } from './guardrails.ts'
+import { observeGuardrails, refusedByGuardrail } from './guardrails.ts'
 import { patches } from './patches.ts'
-import { callsHere, currentFrame, type Place, runIn, type ToolFrame } from './place.ts'
+import { callsHere, currentFrame, NotRun, type Place, runIn, type ToolFrame } from './place.ts'
 import { argumentsOf, isUnchecked, type Registrations, registerAlike, serverOf } from './registrations.ts'
 import type { Agent, AnyTool, FunctionTool, ToolCallDetails } from './sdk.ts'
 import { failureOf, watched } from './swallowed-failure.ts'
@@ -65,7 +65,7 @@ export function observeTool(tool: FunctionTool, home: ToolHome, registrations: R
   const asks: NonNullable<FunctionTool['needsApproval']> = (context, args, id) => {
     const ask = () => needsApproval.call(tool, context, args, id)
     const place = currentFrame()?.place
-    return place === undefined ? ask() : decidedFirst(place, tool, home, args, id, ask)
+    return place === undefined ? ask() : decidedFirst(place, tool, home, { context, args, id }, ask)
   }
   replaced(tool, 'needsApproval', needsApproval, asks, registrations)
   return true
@@ -115,8 +115,7 @@ async function decidedFirst(
   place: Place,
   tool: FunctionTool,
   home: ToolHome,
-  args: unknown,
-  id: string | undefined,
+  { context, args, id }: { context: unknown; args: unknown; id: string | undefined },
   ask: () => Promise<boolean>,
 ): Promise<boolean> {
   // The SDK asks once more for a call that a human has approved, and makes it whatever it is told.
@@ -127,6 +126,10 @@ async function decidedFirst(
   const known = place.step()
   const step = known instanceof Promise ? await known : known
   const asksFirst = held === undefined && (await ask())
+  if (held === undefined && (await refusedByGuardrail(place, tool, context, id))) {
+    await step.failedCall(initOf(tool, home, args, id), new NotRun())
+    return asksFirst
+  }
   const call = held ?? step.openToolCall<unknown, unknown>({ ...initOf(tool, home, args, id), asksFirst })
   const decided = call.decision ?? (await call.decided)
   if (decided.state !== 'waiting') {

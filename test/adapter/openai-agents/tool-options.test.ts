@@ -4,7 +4,7 @@ import { deny, type Gate, mutate, requireApproval } from 'hookspan/gates'
 import { mock, mockTools } from 'hookspan/mock'
 import { afterEach, describe, expect, it } from 'vitest'
 import { z } from 'zod'
-import { dispatcherWith, find } from '../../support/told-events.ts'
+import { dispatcherWith, find, findAll } from '../../support/told-events.ts'
 import { agentOf, bareRunner, letAllGo, looking, observed, scripted } from './support.ts'
 
 afterEach(letAllGo)
@@ -77,6 +77,64 @@ describe('the guardrails of a tool', () => {
       }
       expect(shown).toEqual(edited ? ['edited', 'edited'] : ['a', 'a'])
     }
+  })
+})
+
+describe('guardrails that the SDK asks before a human', () => {
+  const toolExecution = { preApprovalInputGuardrails: true }
+  const play = async (says: 'allow' | 'rejectContent' | 'throwException', gated: boolean, config: object) => {
+    const asked: string[] = []
+    const gates: Gate[] = gated
+      ? [{ id: 'asks', point: 'beforeToolCall', decide: () => requireApproval() }]
+      : []
+    const { dispatcher, events } = dispatcherWith(...gates)
+    const requestApproval = async () => {
+      asked.push('human')
+      return { decision: 'park' } as const
+    }
+    dispatcher.use({ name: 'humans', approver: { requestApproval } })
+    const run = async () => {
+      asked.push('guardrail')
+      return { behavior: { type: says, message: 'not that' } }
+    }
+    const model = scripted([['look', { q: 'a' }]], 'done')
+    const look = looking([], { inputGuardrails: [{ name: 'in', run }], needsApproval: !gated })
+    const runner = observed(bareRunner(config), { dispatcher })
+    const result = await runner.run(agentOf({ model, tools: [look] }), 'hi').catch(() => undefined)
+    return { asked, events, told: toolResult(model), waits: result?.interruptions.length }
+  }
+
+  it.each([true, false])('keep a call that they refuse from a human (of a gate: %s)', async (gated) => {
+    const { asked, events, told } = await play('rejectContent', gated, { toolExecution })
+
+    expect(asked).toEqual(['guardrail'])
+    expect(told).toBe('not that')
+    expect(findAll(events, 'beforeHumanIntervention')).toEqual([])
+    expect(findAll(events, 'onToolCallError')).toMatchObject([
+      { stepIndex: 0, errorMessage: expect.stringContaining('guardrail') },
+    ])
+    expect(findAll(events, 'onComplete')).toMatchObject([{ totals: { steps: 2, toolCalls: 1 } }])
+  })
+
+  it.each([true, false])('keep one from a human that ends the run (of a gate: %s)', async (gated) => {
+    const { asked, events, waits } = await play('throwException', gated, { toolExecution })
+
+    expect([asked, waits]).toEqual([['guardrail'], undefined])
+    expect(findAll(events, 'onToolCallError')).toHaveLength(1)
+    expect(findAll(events, 'onComplete')).toMatchObject([{ reason: 'error' }])
+  })
+
+  it.each([
+    [true, ['guardrail', 'human']],
+    [false, ['guardrail']],
+  ])('are asked once, and then the human (of a gate: %s)', async (gated, expected) => {
+    const { asked, waits } = await play('allow', gated, { toolExecution })
+    expect([asked, waits]).toEqual([expected, 1])
+  })
+
+  it('are not asked before where the SDK does not', async () => {
+    const { asked, waits } = await play('rejectContent', true, {})
+    expect([asked, waits]).toEqual([['human'], 1])
   })
 })
 
