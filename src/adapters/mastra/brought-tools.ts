@@ -1,7 +1,8 @@
-import { isRecord } from '../../internal/objects.ts'
+import { defined, isRecord } from '../../internal/objects.ts'
 import type { MastraRun } from './mastra-run.ts'
 import type { MastraTool, MastraToolOptions, MastraTools } from './sdk.ts'
-import { isObserved, noteServers, observeTool, tellWords } from './tools.ts'
+import { isObserved, noteServers, observeTool } from './tools.ts'
+import { tellWords } from './words.ts'
 
 /** By it Mastra knows a tool as its author wrote it, which the loop makes its own. */
 const AUTHORED = Symbol.for('mastra.core.tool.Tool')
@@ -33,13 +34,15 @@ interface Context {
 
 function authored(run: MastraRun, name: string, tool: MastraTool): MastraTool {
   const { id, description, inputSchema, execute } = tool
+  const toModelOutput = tool.toModelOutput?.bind(tool)
   const observed = (input: unknown, context: Context = {}) => {
     const { abortSignal, agent } = context
     const body = (args: unknown, { suspend }: MastraToolOptions = {}) => {
       const asked = { ...context, ...(agent && { agent: { ...agent, ...(suspend && { suspend }) } }) }
       return execute?.call(tool, args, asked as MastraToolOptions)
     }
-    const inLoop = observeTool(run, name, { id, description, inputSchema, execute: body })
+    const own = { id, description, inputSchema, execute: body, ...defined({ toModelOutput }) }
+    const inLoop = observeTool(run, name, own)
     return inLoop.execute?.(input, { ...agent, ...(abortSignal && { abortSignal }) })
   }
   const shell: MastraTool = Object.assign(Object.create(tool), { execute: observed })

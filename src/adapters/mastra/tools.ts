@@ -1,7 +1,6 @@
 import { callIfFit } from '../../adapter/changed-arguments.ts'
 import { RunSuspended } from '../../dispatcher/calls/suspended.ts'
-import { ToolResult, tellsFailure, wordsOf } from '../../dispatcher/calls/tool-outcome.ts'
-import type { ToolOutcome } from '../../dispatcher/index.ts'
+import { ToolResult } from '../../dispatcher/calls/tool-outcome.ts'
 import { defined, isRecord } from '../../internal/objects.ts'
 import { isError } from '../../internal/realms.ts'
 import { asName } from '../../wire/reading.ts'
@@ -11,6 +10,7 @@ import { isAtWork, WAITS, whileAtWork } from './inner-calls.ts'
 import { takenBy } from './input-schema.ts'
 import { MastraRun, type ToolHome } from './mastra-run.ts'
 import type { MastraAgent, MastraBackground, MastraTool, MastraToolOptions, MastraTools } from './sdk.ts'
+import { saidBeside, told } from './words.ts'
 
 type Execute = NonNullable<MastraTool['execute']>
 
@@ -180,6 +180,7 @@ class Call {
     const schema = takenBy(inputSchema)
     let given: { readonly value: unknown } | undefined
     let thrown: { readonly error: unknown } | undefined
+    let beside: string | undefined
     let suspended = false
     const suspend = async (...payload: Parameters<NonNullable<MastraToolOptions['suspend']>>) => {
       suspended = true
@@ -202,7 +203,10 @@ class Call {
       if (suspended) throw thrown?.error ?? new Error(WAITS)
       if (thrown !== undefined) throw thrown.error
       if (isError(given?.value)) throw given.value
-      return asUnfit(given?.value)
+      beside = await saidBeside(given?.value, this.#tool)
+      return beside === undefined
+        ? asUnfit(given?.value)
+        : new ToolResult({ content: beside, data: given?.value })
     })
     if (suspended || outcome.state === 'errored') {
       if (thrown !== undefined) throw thrown.error
@@ -212,7 +216,7 @@ class Call {
     // The SDK has its own words for the model.
     if (given !== undefined && isUnfit(given.value) && 'result' in outcome && outcome.result === given.value)
       return given.value
-    return told(outcome, this.#tool, given?.value)
+    return told(outcome, this.#tool, given?.value, beside)
   }
 }
 
@@ -228,60 +232,4 @@ function isUnfit(value: unknown): value is { readonly message: string } {
 
 function asUnfit(value: unknown): unknown {
   return isUnfit(value) ? new ToolResult({ content: value.message, success: false, data: value }) : value
-}
-
-/** What the model is told in the place of results, as the SDK has it. */
-type Words =
-  | { readonly type: 'text' | 'error-text'; readonly value: string }
-  | { readonly type: 'json'; readonly value: object }
-const said = new WeakMap<object, Words>()
-const worded = new WeakSet<MastraTool>()
-
-/**
- * What the model is told of a call that has ended.
- *
- * @param own what the tool gave.
- * @throws what the tool threw, or a failure of which there is nothing but words.
- */
-function told(outcome: ToolOutcome, tool: MastraTool, own?: unknown): unknown {
-  if ('result' in outcome) {
-    const { result } = outcome
-    const fails = tellsFailure(outcome)
-    const value =
-      fails || (result !== own && isNoText(result, tool)) ? outcome.toToolMessage().content : wordsOf(outcome)
-    if (value === undefined) return result
-    // The SDK looks words up by the result alone.
-    if (typeof result === 'object' && result !== null)
-      return say(tool, result, { type: fails ? 'error-text' : 'text', value })
-    if (fails) throw new Error(value)
-    return value
-  }
-  if (outcome.state === 'errored') throw outcome.error
-  const refusal: object = JSON.parse(outcome.toToolMessage().content)
-  // What a tool makes of its results for the model, it cannot make of this.
-  return tool.toModelOutput === undefined ? refusal : say(tool, refusal, { type: 'json', value: refusal })
-}
-
-/** In the place of what an agent gives, of which the SDK tells the model the text alone. */
-function isNoText(result: unknown, { id, toModelOutput }: MastraTool): boolean {
-  const isAgent = toModelOutput !== undefined && asName(id)?.startsWith('agent-') === true
-  return isAgent && isRecord(result) && typeof result.text !== 'string'
-}
-
-function say(tool: MastraTool, result: object, words: Words): object {
-  said.set(result, words)
-  tellWords(tool)
-  return result
-}
-
-/** Has Mastra ask us for what the model is told of a result. */
-export function tellWords(tool: MastraTool): void {
-  if (worded.has(tool)) return
-  worded.add(tool)
-  const { toModelOutput } = tool
-  const told = (result: unknown) => {
-    const words = typeof result === 'object' && result !== null ? said.get(result) : undefined
-    return words ?? toModelOutput?.call(tool, result)
-  }
-  Object.assign(tool, { toModelOutput: told })
 }
