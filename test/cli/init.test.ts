@@ -267,6 +267,19 @@ describe('hookspan init, in odd places', () => {
     )
   })
 
+  it('takes the root of several packages whose own sources load an SDK for one of them', async () => {
+    const folder = project({
+      'package.json': '{"type":"module","workspaces":["packages/*"],"dependencies":{"openai":"7"}}',
+      'packages/site/package.json': '{"dependencies":{"ai":"7"}}',
+      'packages/site/a.mjs': "import { generateText } from 'ai'\ngenerateText({})\n",
+    })
+    await refused(folder, 'root of several packages')
+    writeFileSync(join(folder, 'a.mjs'), CLIENT)
+    expect((await init(folder, '--yes')).code).toBe(0)
+    expect(readFileSync(join(folder, 'a.mjs'), 'utf8')).toContain('observeOpenAI')
+    expect(readFileSync(join(folder, 'packages/site/a.mjs'), 'utf8')).not.toContain('hookspan')
+  })
+
   it('refuses a CommonJS program under a config that has to be waited for', async () => {
     const files = {
       'hookspan.config.mjs': 'export default {}',

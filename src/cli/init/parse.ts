@@ -1,6 +1,7 @@
 import * as nodeModule from 'node:module'
 import { extname } from 'node:path'
-import { type Node, type Options, parse } from 'acorn'
+import type { Node, Options } from 'acorn'
+import { DecoratedParser, withoutFields } from './decorated.ts'
 
 /** A source file that can be changed in place: offsets of the tree are offsets of the text, types or not. */
 export interface Source {
@@ -75,7 +76,7 @@ function stripTypes(text: string): string {
   // It says that it is experimental; what it gives is checked here.
   process.emitWarning = () => {}
   try {
-    const stripped = strip(text, { mode: 'strip' })
+    const stripped = strip(withoutFields(text), { mode: 'strip' })
     if (stripped.length === text.length) return stripped
   } catch (error) {
     throw new Error(`it has syntax that is not only types (${firstLine(error)})`)
@@ -88,10 +89,11 @@ function stripTypes(text: string): string {
 function treeOf(text: string): SyntaxNode {
   const options: Options = { ecmaVersion: 'latest', sourceType: 'module' }
   try {
-    return parse(text, options) as SyntaxNode
+    return DecoratedParser.parse(text, options) as SyntaxNode
   } catch (error) {
     try {
-      return parse(text, { ...options, sourceType: 'script', allowReturnOutsideFunction: true }) as SyntaxNode
+      const script: Options = { ...options, sourceType: 'script', allowReturnOutsideFunction: true }
+      return DecoratedParser.parse(text, script) as SyntaxNode
     } catch {
       throw new Error(`it cannot be read as JavaScript (${firstLine(error)})`)
     }

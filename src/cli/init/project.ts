@@ -81,7 +81,7 @@ function readManifest(root: string): Record<string, unknown> {
 /** What is attached belongs to one package, not to the folder around several. */
 function refuseWorkspace(root: string, manifest: Record<string, unknown>): void {
   const patterns = workspacesOf(root, manifest)
-  if (patterns === undefined) return
+  if (patterns === undefined || hasAgent(root)) return
   const packages = patterns.flatMap((pattern) => foldersOf(root, pattern))
   const withSdk = packages.flatMap((folder) => {
     const sdks = sdksOf(join(root, folder))
@@ -94,6 +94,14 @@ function refuseWorkspace(root: string, manifest: Record<string, unknown>): void 
   throw new UsageError(
     `${shown(root)} is the root of several packages: run it in one of them. ${shown(where)}`,
   )
+}
+
+/** Sources of its own, beside those of its packages, load an SDK that its package.json names. */
+function hasAgent(root: string): boolean {
+  const sdks = sdksOf(root).map((sdk) => sdk.replaceAll('.', '\\.'))
+  if (sdks.length === 0) return false
+  const loads = new RegExp(`\\b(?:from|import|require\\()\\s*['"](?:${sdks.join('|')})['"/]`)
+  return sourceFiles(root).some((file) => loads.test(readFileSync(join(root, file), 'utf8')))
 }
 
 function workspacesOf(root: string, { workspaces }: Record<string, unknown>): string[] | undefined {

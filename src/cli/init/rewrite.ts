@@ -86,10 +86,24 @@ function linesFor(
     ...found.flatMap(({ place }) => place.statements.map((statement) => `${newline}${statement}${end}`)),
   ].join(newline)
   if (syntax === 'require') return { start: anchor.start, end: anchor.start, text: lines + newline }
+  const last = endOfImports(source, anchor.end)
   // What stands behind it in its line stays there.
-  const rest = text.slice(anchor.end).match(/^[^\r\n]*/)?.[0] ?? ''
-  const at = /^\s*(\/\/.*)?$/.test(rest) ? anchor.end + rest.length : anchor.end
+  const rest = text.slice(last).match(/^[^\r\n]*/)?.[0] ?? ''
+  const at = /^\s*(\/\/.*)?$/.test(rest) ? last + rest.length : last
   return { start: at, end: at, text: newline + lines }
+}
+
+const IMPORTED_TYPES = /^(?:\s|\/\/.*)*import\s+type\s[^'"]*(['"])[^'"\n]*\1[ \t]*;?/
+
+/** Behind the types that are imported from there on, of which the tree knows nothing. */
+function endOfImports({ text, withoutTypes }: Source, end: number): number {
+  for (let at = end; ; ) {
+    const [found] = text.slice(at).match(IMPORTED_TYPES) ?? []
+    if (found === undefined) return at
+    const code = withoutTypes.slice(at, at + found.length).replace(/\/\/.*/g, '')
+    if (code.trim() !== '') return at
+    at += found.length
+  }
 }
 
 /** Why the text is not what it was meant to be: whatever is written has been read again. */
