@@ -280,6 +280,17 @@ describe('hookspan init, in odd places', () => {
     expect(readFileSync(join(folder, 'packages/site/a.mjs'), 'utf8')).not.toContain('hookspan')
   })
 
+  it.each([
+    ['package.json', '{"type":"module","dependencies":{"openai":"7"},"devDependencies":{"wrangler":"4"}}'],
+    ['wrangler.jsonc', '{}'],
+  ])("says that what it writes is not for Cloudflare's Workers: %s", async (file, text) => {
+    const folder = project({ 'package.json': OPENAI, 'a.mjs': CLIENT, [file]: text })
+    const { stdout } = await init(folder, '--dry-run')
+    expect(stdout).toMatch(
+      /! wrangler.*: in Cloudflare's Workers this setup does not run, as it needs Node\./,
+    )
+  })
+
   it('refuses a CommonJS program under a config that has to be waited for', async () => {
     const files = {
       'hookspan.config.mjs': 'export default {}',

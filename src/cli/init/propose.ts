@@ -1,4 +1,4 @@
-import { readFileSync } from 'node:fs'
+import { existsSync, readFileSync } from 'node:fs'
 import { extname, join } from 'node:path'
 import { toInstall } from '../../internal/node-sdk.ts'
 import { findInstalled } from '../../internal/version-range.ts'
@@ -103,6 +103,7 @@ export function propose(project: Project): Proposal {
         : []),
       ...(note === undefined ? [] : [note]),
       ...unimportable(project, setup),
+      ...ofWorkers(project),
       ...found.flatMap(({ adapter }) => WAYS[adapter].note ?? []),
     ],
     installs: installsOf(project, test !== undefined),
@@ -243,6 +244,16 @@ function unimportable({ root, isModule }: Project, setup: string | undefined): s
         `tsconfig.json: under "module": "${module}" CommonJS cannot import hookspan. Write "nodenext" or "node20".`,
       ]
     : []
+}
+
+const WRANGLER = ['wrangler.jsonc', 'wrangler.json', 'wrangler.toml']
+
+function ofWorkers({ root, dependencies }: Project): string[] {
+  const by = WRANGLER.find((file) => existsSync(join(root, file)))
+  if (by === undefined && !dependencies.has('wrangler')) return []
+  return [
+    `${by ?? 'wrangler in package.json'}: in Cloudflare's Workers this setup does not run, as it needs Node. What does: docs/supported-versions.md.`,
+  ]
 }
 
 /** What cannot be edited, and what is in package.json and was found nowhere. */
