@@ -968,6 +968,23 @@ new OpenAI().chat.completions
     },
   )
 
+  it('ends the program where npx has ended, which ends the shell between and says nothing', async () => {
+    const heard = `process.once('SIGTERM', () => { console.log('heard'); process.exit() }); setTimeout(() => {}, 9_000); console.log('ready')`
+    const child = spawn(
+      'sh',
+      ['-c', '"$0" "$@"; exit 0', process.execPath, BIN, 'run', '--', process.execPath, '-e', heard],
+      {
+        env: { ...process.env, ...env, NODE_OPTIONS: '', npm_command: 'exec' },
+        stdio: ['ignore', 'pipe', 'ignore'],
+      },
+    )
+    const output = text(child.stdout)
+    await once(child.stdout, 'readable')
+    child.kill()
+
+    expect(await output).toBe('ready\nheard\n')
+  })
+
   it('ends by the signal that ended the program', async () => {
     const kill = 'process.kill(process.pid, "SIGKILL")'
     const child = spawn(process.execPath, [BIN, 'run', '--', process.execPath, '-e', kill], {

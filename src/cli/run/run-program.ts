@@ -18,6 +18,7 @@ import {
   WORKER_ENDED,
   WORKER_RAN,
 } from '../../internal/run-report.ts'
+import { whenLeft } from '../until-stopped.ts'
 import { Relay } from './relay.ts'
 import { findViewer, type RunFlags, type ViewerInUse } from './viewer-in-use.ts'
 
@@ -130,6 +131,7 @@ function ended(child: ChildProcess, command: string, report: string | undefined)
     if (signal !== 'SIGINT' || !process.stdin.isTTY) relay.pass(signal)
   }
   for (const signal of PASSED_ON) process.on(signal, passOn)
+  const stopLooking = whenLeft(() => relay.pass('SIGTERM'))
   child.once('error', (error: NodeJS.ErrnoException) => {
     const missing = error.code === 'ENOENT'
     tell(missing ? notFound(command) : `"${command}" cannot be run: ${error.message}`)
@@ -137,6 +139,7 @@ function ended(child: ChildProcess, command: string, report: string | undefined)
   })
   child.once('exit', (code, signal) => resolve({ hasStarted: true, code: code ?? 0, signal }))
   return promise.finally(() => {
+    stopLooking()
     for (const signal of PASSED_ON) process.off(signal, passOn)
   })
 }
@@ -192,6 +195,7 @@ function untilInterrupted(): Promise<void> {
   tell('the viewer stays open; Ctrl-C ends it.')
   return new Promise((resolve) => {
     for (const signal of ENDING) process.once(signal, () => resolve())
+    whenLeft(resolve)
   })
 }
 
