@@ -710,3 +710,14 @@ it('is refused where it is nothing of MCP, and with options that there are not',
   expect(attachServer(strange, { dispatcher })).toBe(strange)
   expect(warn).toHaveBeenCalledWith(expect.stringContaining('where this version of the MCP SDK keeps'))
 })
+
+it('says what to do with a server that makes those of the SDK by itself, one for each connection', () => {
+  const { dispatcher } = tracked()
+  // As those of @mastra/mcp and of mcp-use are known by.
+  for (const server of [
+    { startHTTP() {}, startStdio() {} },
+    { tool() {}, listen() {}, fetch() {} },
+  ]) {
+    expect(() => observeMcpServer(server, { dispatcher })).toThrow(/wrapTools\(\)/)
+  }
+})

@@ -38,6 +38,10 @@ const attached = new AttachedObjects(
   'an McpServer or a Server of the MCP SDK',
   ({ setRequestHandler, callTool }: LowServer) =>
     typeof setRequestHandler === 'function' && callTool === undefined,
+  ({ startHTTP, listen }: { startHTTP?: unknown; listen?: unknown }) =>
+    typeof (startHTTP ?? listen) === 'function'
+      ? 'One that makes a server of the SDK for each connection is out of reach: put its tools through wrapTools() of hookspan/adapter before it is given them.'
+      : undefined,
 )
 
 /** An `McpServer` and the `Server` below it are one. */
