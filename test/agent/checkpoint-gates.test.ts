@@ -1,8 +1,9 @@
-/** What gates make of the input of a sub-agent whose process died while they decided. */
+/** Gates of a run whose process died while they decided. */
 import { HookDispatcher } from 'hookspan'
 import { type Agent, execAgent, resumeAgent } from 'hookspan/agent'
-import { gateAt, mutate } from 'hookspan/gates'
-import { expect, it } from 'vitest'
+import { createApprovals, memoryStore } from 'hookspan/approval'
+import { gateAt, mutate, requireApproval } from 'hookspan/gates'
+import { expect, it, vi } from 'vitest'
 import { statelessModel } from '../support/stateless-model.ts'
 import { KeptRuns } from './kept-runs.ts'
 
@@ -71,3 +72,59 @@ it('asks a sub-agent for what an `onStart` gate made of it', async () => {
   expect(run).toMatchObject({ status: 'done', content: 'done' })
   expect(instructions).toEqual(['look into ***'])
 })
+
+it.each(['afterLlmCall', 'afterToolCall'] as const)(
+  'asks anew about what is made anew where its process died while a human was asked at %s',
+  async (point) => {
+    const store = memoryStore()
+    const kept = new KeptRuns()
+    const asked: unknown[] = []
+    const agentOf = (life: number): Agent => ({
+      name: 'root',
+      model: 'm',
+      tools: [
+        {
+          name: 'look',
+          parameters: { type: 'object' },
+          idempotent: true,
+          execute: () => `found in life ${life}`,
+        },
+      ],
+    })
+    const processOf = (life: number) => {
+      const dispatcher = new HookDispatcher()
+      const approvals = createApprovals({ store })
+      dispatcher.use(approvals)
+      const decide = ({ payload }: { payload: unknown }) => {
+        const isReply = point === 'afterLlmCall' && (payload as { content?: string }).content === undefined
+        return isReply ? undefined : requireApproval()
+      }
+      dispatcher.use({ name: 'guards', gates: [gateAt(point, { id: 'guard', decide })] })
+      const client = statelessModel((messages) => {
+        if (messages.some(({ role }) => role === 'tool')) return { content: `said in life ${life}` }
+        return { calls: [{ id: 'c1', name: 'look', args: {} }] }
+      })
+      return { approvals, given: { agent: agentOf(life), client, dispatcher, priceOf: () => 0 } }
+    }
+    const pending = async ({ approvals }: ReturnType<typeof processOf>) => {
+      const open = async () =>
+        (await approvals.list({ status: 'pending' })).find(({ request }) => !asked.includes(request.id))
+      await vi.waitFor(async () => expect(await open()).toBeDefined())
+      const { request } = (await open()) as { request: { id: string } }
+      return request
+    }
+    const first = processOf(1)
+    const options = { checkpoint: kept, operationId: 'run-1' }
+    void execAgent({ ...first.given, ...options, prompt: 'go' })
+    const question = await pending(first)
+    asked.push(question.id)
+    const records = [...(kept.runs.get('run-1')?.records ?? [])]
+
+    const second = processOf(2)
+    const run = resumeAgent({ ...second.given, ...options, checkpoint: KeptRuns.after(records, 'run-1') })
+    const { id } = await pending(second)
+    await second.approvals.respond(id, { decision: 'approve', approver: 'ines' })
+    expect(await run).toMatchObject({ status: 'done', content: 'said in life 2' })
+    expect((await store.list()).map(({ status }) => status).toSorted()).toEqual(['answered', 'cancelled'])
+  },
+)

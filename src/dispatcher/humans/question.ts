@@ -16,10 +16,14 @@ export interface Question extends DecidedPlace {
   readonly namesake: number
 }
 
+/** What comes of a call that a dead process had made is made anew, and may be something else. */
+const MADE_ANEW: readonly GatePoint[] = ['afterLlmCall', 'afterToolCall']
+
 /** Deterministic, so that a resumed run finds the answer to its own question and to no other, nor to one that others were asked. */
-function requestIdOf(core: OperationCore, callKey: string, question: Question): string {
+function requestIdOf(core: OperationCore, callKey: string, argsDigest: string, question: Question): string {
   const { point } = question
-  const where = point === 'beforeToolCall' ? [] : [point]
+  const what = MADE_ANEW.includes(point) ? [argsDigest] : []
+  const where = point === 'beforeToolCall' ? [] : [point, ...what]
   const { approvers = [] } = question.approval
   const whom = approvers.length === 0 ? [] : [[...approvers].sort()]
   const about = [callKey, ...gateKey(question), ...where, ...whom]
@@ -33,8 +37,9 @@ export function requestFor(core: OperationCore, question: Question): ApprovalReq
   const callKey = question.callKey ?? `${point}-${stepIndex ?? 'run'}-${core.nextQuestion()}`
   const requestedAt = core.record.clock()
   const args = jsonCopy(question.payload)
+  const argsDigest = digestOf(args)
   return {
-    id: requestIdOf(core, callKey, question),
+    id: requestIdOf(core, callKey, argsDigest, question),
     operationId,
     rootOperationId,
     ...(agentName !== undefined && { agentName }),
@@ -45,7 +50,7 @@ export function requestFor(core: OperationCore, question: Question): ApprovalReq
     identifier: question.identifier ?? point,
     apiName: apiName ?? model ?? point,
     args,
-    argsDigest: digestOf(args),
+    argsDigest,
     ...(approval.instructions !== undefined && { instructions: approval.instructions }),
     ...(approval.approvers !== undefined && { approvers: approval.approvers }),
     requestedAt,
