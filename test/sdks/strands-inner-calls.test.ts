@@ -1,4 +1,5 @@
 import { HookDispatcher } from 'hookspan'
+import { wrapTools } from 'hookspan/adapter'
 import { mutate } from 'hookspan/gates'
 import { human, mock, mockTools, type ScriptedStep, scriptedApprovals, scriptedFetch } from 'hookspan/mock'
 import { requireHuman, toolPolicy } from 'hookspan/policies'
@@ -180,6 +181,22 @@ describe.each(VERSIONS)('%s', async (name) => {
     }
     expect(results[1]).toEqual(results[0])
     expect(results[0]?.reasons).toEqual(['sure?'])
+  })
+
+  it('the question of a wrapped function that it calls is the agent’s, too, and the call waits', async () => {
+    const tree = activityTree()
+    const dispatcher = with_((one) => one.use(tree.plugin))
+    const ask = (_: object, { interrupt }: Untyped) => interrupt({ name: 'sure', reason: 'sure?' })
+    const { pay } = wrapTools({ pay: ask }, { dispatcher })
+    const { agent } = agentThat(async (_tool, context) => pay({ to: 'ann' }, context))
+    observeStrands(agent, { dispatcher })
+    const { interrupts } = await agent.invoke('Pay.')
+    await agent.invoke([{ interruptResponse: { interruptId: interrupts[0].id, response: 'yes' } }])
+    const outcomes = tree.all.flatMap(({ name: what, ends: [end] }) =>
+      end?.kind === 'tool' ? [`${what} ${end.outcome}`] : [],
+    )
+    const calls = (outcome: string) => [`execute_tool run_code ${outcome}`, `execute_tool pay ${outcome}`]
+    expect(outcomes).toEqual([...calls('waiting'), ...calls('completed')])
   })
 
   it('a tool of two agents is as it was once both are left', async () => {
