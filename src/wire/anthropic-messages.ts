@@ -64,7 +64,7 @@ const part: PartReader = (block) => {
 }
 
 /** Tools whose calls the caller is given; a set of tools is of a server, which is named as well. */
-const CALLERS = /^(custom|bash|text_editor|computer|memory|mcp_toolset)/
+const CALLERS = /^(custom|bash|text_editor|computer|browser|memory|mcp_toolset)/
 
 /** The messages API of Anthropic. */
 export const messages: WireFormat = {
@@ -208,14 +208,21 @@ class MessageCollector implements Collector {
   push(event: Loose): void {
     const index = asCount(event.index) ?? 0
     if (event.type === 'message_start') this.#message = { ...asObject(event.message) }
-    else if (event.type === 'content_block_start')
-      this.#blocks.set(index, { ...asObject(event.content_block) })
+    else if (event.type === 'content_block_start') this.#begin(index, { ...asObject(event.content_block) })
     else if (event.type === 'content_block_delta') this.#grow(index, asObject(event.delta) ?? {})
     else if (event.type === 'message_delta') {
-      this.#end = { ...this.#end, ...asObject(event.delta) }
-      this.#message.usage = laterUsage(this.#message.usage, event.usage)
+      const { type: _type, delta, usage, ...beside } = event
+      this.#end = { ...this.#end, ...beside, ...asObject(delta) }
+      this.#message.usage = laterUsage(this.#message.usage, usage)
     }
     this.ended ||= event.type === 'message_stop' || asName(this.#end.stop_reason) !== undefined
+  }
+
+  /** Where another model takes over, the block says so: the message began in the name of the one that was asked. */
+  #begin(index: number, block: Loose): void {
+    this.#blocks.set(index, block)
+    const model = block.type === 'fallback' ? asName(asObject(block.to)?.model) : undefined
+    if (model !== undefined) this.#message.model = model
   }
 
   /** `text`, `thinking` and `signature` grow; a call's arguments come as pieces of JSON. */
@@ -301,6 +308,7 @@ function writeRun({
 function events(reply: Loose): Loose[] {
   const { content, stop_reason, stop_sequence, usage, ...message } = reply
   const { output_tokens, ...input } = asObject(usage) ?? {}
+  const { container, stop_details, context_management, input_transformations } = message
   return [
     {
       type: 'message_start',
@@ -313,13 +321,24 @@ function events(reply: Loose): Loose[] {
       },
     },
     ...asObjects(content).flatMap((block, index) => [
-      { type: 'content_block_start', index, content_block: { ...block, ...EMPTY[asText(block.type) ?? ''] } },
+      { type: 'content_block_start', index, content_block: begun(block) },
       ...deltas(block).map((delta) => ({ type: 'content_block_delta', index, delta })),
       { type: 'content_block_stop', index },
     ]),
-    { type: 'message_delta', delta: { stop_reason, stop_sequence }, usage },
+    {
+      type: 'message_delta',
+      // What is not said again here, clients take for undone.
+      delta: { stop_reason, stop_sequence, ...defined({ container, stop_details }) },
+      usage,
+      ...defined({ context_management, input_transformations }),
+    },
     { type: 'message_stop' },
   ]
+}
+
+function begun(block: Loose): Loose {
+  const empty = { ...block, ...EMPTY[asText(block.type) ?? ''] }
+  return block.type === 'text' && Array.isArray(block.citations) ? { ...empty, citations: [] } : empty
 }
 
 const EMPTY: Readonly<Record<string, Loose>> = {
@@ -328,15 +347,25 @@ const EMPTY: Readonly<Record<string, Loose>> = {
   tool_use: { input: {} },
   server_tool_use: { input: {} },
   mcp_tool_use: { input: {} },
+  compaction: { content: null },
 }
 
 function deltas(block: Loose): Loose[] {
-  if (block.type === 'text') return pieces(block.text).map((text) => ({ type: 'text_delta', text }))
+  if (block.type === 'text') {
+    return [
+      ...asList(block.citations).map((citation) => ({ type: 'citations_delta', citation })),
+      ...pieces(block.text).map((text) => ({ type: 'text_delta', text })),
+    ]
+  }
   if (block.type === 'thinking') {
     return [
       ...pieces(block.thinking).map((thinking) => ({ type: 'thinking_delta', thinking })),
       { type: 'signature_delta', signature: block.signature },
     ]
+  }
+  if (block.type === 'compaction') {
+    const { content, encrypted_content } = block
+    return [{ type: 'compaction_delta', content, ...defined({ encrypted_content }) }]
   }
   if (!('input' in block)) return []
   return pieces(JSON.stringify(block.input)).map((partial_json) => ({

@@ -127,6 +127,37 @@ describe('reading responses', () => {
   })
 })
 
+describe('what a reply has beside text and calls', () => {
+  it("is told, be it an interaction's step or a part of Gemini's that nobody knows", () => {
+    const result = { type: 'function_result', call_id: 'c', name: 'f', result: 'found' }
+    const steps = [result, { type: 'brand_new', x: 1 }]
+    expect(readReply({ object: 'interaction', steps }).response.parts).toEqual(steps)
+    const parts = [{ audioTranscription: { text: 'said' } }, { thoughtSignature: 'Cs0=' }, { text: '' }]
+    expect(readReply({ candidates: [{ content: { parts } }] }).response.parts).toEqual([
+      { type: 'generic', audioTranscription: { text: 'said' } },
+    ])
+  })
+})
+
+describe('a message of Claude in which another model takes over', () => {
+  it('is of that model, streamed too', () => {
+    const { response } = readStream([
+      { type: 'message_start', message: { id: 'msg_1', model: 'claude-opus-5', content: [] } },
+      {
+        type: 'content_block_start',
+        index: 0,
+        content_block: {
+          type: 'fallback',
+          from: { model: 'claude-opus-5' },
+          to: { model: 'claude-sonnet-5' },
+        },
+      },
+      { type: 'message_delta', delta: { stop_reason: 'end_turn' } },
+    ])
+    expect(response.model).toBe('claude-sonnet-5')
+  })
+})
+
 describe('a reply of several choices', () => {
   it('is as many messages, each with its own reason, whole or streamed', () => {
     const choice = (index: number, content: string, finish_reason: string) => ({

@@ -113,7 +113,7 @@ function withParts(reply: Loose, parts: readonly Loose[]): Loose {
 function withoutText(reply: Loose): Loose {
   const { logprobsResult: _tokens, citationMetadata: _cited, ...first } = firstOf(reply) ?? {}
   const grounds = asObject(first.groundingMetadata)
-  const groundingMetadata = grounds && { ...grounds, groundingSupports: [] }
+  const groundingMetadata = grounds?.groundingSupports ? { ...grounds, groundingSupports: [] } : grounds
   const others = asList(reply.candidates).slice(1)
   return { ...reply, candidates: [{ ...first, ...defined({ groundingMetadata }) }, ...others] }
 }
@@ -228,11 +228,17 @@ function readCandidate({ content, groundingMetadata }: Loose): LlmMessage {
       return [{ toolCallId: asText(call.id) ?? '', apiName: asText(call.name) ?? '', args: call.args ?? {} }]
     }),
     providerToolCalls: runs,
-    parts: parts
-      .filter((item) => item.inlineData !== undefined || item.fileData !== undefined)
-      .flatMap((item) => part(item) ?? []),
+    parts: parts.filter(isOther).flatMap((item) => part(item) ?? []),
   })
 }
+
+/** Neither text, nor a call, nor what came of one, nor only about what stands beside it. */
+function isOther(item: Loose): boolean {
+  if (typeof item.text === 'string' || asObject(item.functionCall) !== undefined) return false
+  return (runOf(item) ?? resultOf(item)) === undefined && Object.keys(item).some((key) => !ABOUT.test(key))
+}
+
+const ABOUT = /^(thought|thoughtSignature|partMetadata)$/
 
 /** Each chunk is a reply with a few more parts. */
 class ContentCollector implements Collector {
@@ -264,7 +270,7 @@ class ContentCollector implements Collector {
   }
 }
 
-/** Pieces of one text are one part, and so are those of one call. */
+/** Pieces of one text are one part, and so are those of one call. A signature is of its own part alone. */
 function append(parts: Loose[], item: Loose): void {
   const last = parts.at(-1)
   const call = asObject(item.functionCall)
@@ -274,9 +280,14 @@ function append(parts: Loose[], item: Loose): void {
     else parts.push({ ...item, functionCall: beginCall(call) })
     return
   }
-  if (typeof item.text !== 'string' || typeof last?.text !== 'string' || last.thought !== item.thought) {
-    parts.push({ ...item })
-  } else Object.assign(last, item, { text: last.text + item.text })
+  if (last !== undefined && isBareText(last) && isBareText(item) && last.thought === item.thought) {
+    last.text = `${last.text}${item.text}`
+  } else parts.push({ ...item })
+}
+
+/** That nothing is said of. */
+function isBareText({ text, thought: _thought, ...about }: Loose): boolean {
+  return typeof text === 'string' && Object.keys(about).length === 0
 }
 
 /** The words of chat completions; any other is taken as Google's own. */
@@ -337,13 +348,15 @@ function writeRun({ toolCallId, apiName, args, result, error, success }: Provide
 
 function events(reply: Loose): Loose[] {
   const { candidates, usageMetadata, ...top } = reply
-  const chunks = asObjects(candidates).flatMap(({ content, finishReason, index }) => {
+  const chunks = asObjects(candidates).flatMap(({ content, index, ...end }) => {
     const { role, parts } = asObject(content) ?? {}
     const chunk = (item: Loose) => ({ candidates: [{ content: { role, parts: [item] }, index }], ...top })
     const all = asObjects(parts).flatMap((item) =>
-      item.text ? pieces(item.text).map((text) => chunk({ ...item, text })) : [chunk(item)],
+      item.text && isBareText(item)
+        ? pieces(item.text).map((text) => chunk({ ...item, text }))
+        : [chunk(item)],
     )
-    return [...all, { candidates: [{ content: { role, parts: [] }, finishReason, index }], ...top }]
+    return [...all, { candidates: [{ content: { role, parts: [] }, ...end, index }], ...top }]
   })
   const last = chunks.pop()
   return last === undefined ? [{ usageMetadata, ...top }] : [...chunks, { ...last, usageMetadata }]

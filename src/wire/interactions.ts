@@ -202,22 +202,25 @@ function messageIn(steps: readonly Loose[]): LlmMessage {
   const reasoning: (string | undefined)[] = []
   const toolCalls: ToolCallRequest[] = []
   const runs: ProviderToolCall[] = []
+  const parts: MessagePart[] = []
   for (const step of steps) {
     const [run, result] = [runOf(step), answerOf(step)]
     if (run !== undefined) runs.push(run)
     else if (result !== undefined) answer(runs, result)
     else if (step.type === 'thought') reasoning.push(thought(step))
     else if (step.type === 'function_call') toolCalls.push(toolCall(step))
-    else if (step.type === 'model_output') contents.push(...asObjects(step.content))
+    else if (step.type === 'model_output') {
+      const said = asObjects(step.content)
+      contents.push(...said)
+      parts.push(...said.flatMap((item) => (item.type === 'text' ? [] : (part(item) ?? otherPart(item)))))
+    } else if (step.type !== 'user_input') parts.push(otherPart(step))
   }
   return present<LlmMessage>({
     content: joined(contents.map(({ type, text }) => (type === 'text' ? asText(text) : undefined))),
     reasoning: joined(reasoning, '\n'),
     toolCalls,
     providerToolCalls: runs,
-    parts: contents.flatMap((item): MessagePart[] =>
-      item.type === 'text' ? [] : [part(item) ?? otherPart(item)].flat(),
-    ),
+    parts,
   })
 }
 
@@ -289,7 +292,9 @@ class StepCollector implements Collector {
       // They are begun as an empty object, and come as text.
       const text = asText(delta.arguments) ?? asText(delta.partial_arguments) ?? ''
       step.arguments = (asText(step.arguments) ?? '') + text
-    } else if (type !== 'text_annotation_delta') Object.assign(step, delta)
+    } else if (type === 'text_annotation_delta') {
+      step.content = annotated(asObjects(step.content), asList(delta.annotations))
+    } else Object.assign(step, delta)
   }
 
   reply(): Loose {
@@ -309,6 +314,13 @@ function withText(list: readonly Loose[], item: Loose): Loose[] {
   const last = list.at(-1)
   if (item.type !== 'text' || last?.type !== 'text') return [...list, item]
   return [...list.slice(0, -1), { ...last, text: (asText(last.text) ?? '') + (asText(item.text) ?? '') }]
+}
+
+/** Where in a text something is from is told behind the text. */
+function annotated(list: readonly Loose[], annotations: readonly unknown[]): Loose[] {
+  const last = list.at(-1)
+  if (last === undefined) return []
+  return [...list.slice(0, -1), { ...last, annotations: [...asList(last.annotations), ...annotations] }]
 }
 
 const WRITTEN_STATUSES: Readonly<Record<string, string>> = {
@@ -337,11 +349,15 @@ function write({ response, usage }: LlmReading, request: LlmRequest): Loose {
 function writeSteps(message: LlmMessage): Loose[] {
   const { reasoning, content, refusal, toolCalls = [], providerToolCalls = [], parts = [] } = message
   const text = content ?? refusal
-  const contents = [...(text === undefined ? [] : [{ type: 'text', text }]), ...parts.map(writePart)]
+  const contents = [
+    ...(text === undefined ? [] : [{ type: 'text', text }]),
+    ...parts.filter(isMedia).map(writeMedium),
+  ]
   return [
     ...(reasoning === undefined ? [] : [{ type: 'thought', summary: [{ type: 'text', text: reasoning }] }]),
     ...providerToolCalls.flatMap(writeRun),
     ...(contents.length === 0 ? [] : [{ type: 'model_output', content: contents }]),
+    ...parts.filter((one) => !isMedia(one)),
     ...toolCalls.map((call) => ({
       type: 'function_call',
       id: call.toolCallId,
@@ -351,8 +367,7 @@ function writeSteps(message: LlmMessage): Loose[] {
   ]
 }
 
-function writePart(given: MessagePart): Loose {
-  if (!isMedia(given)) return given
+function writeMedium(given: MessagePart): Loose {
   const { modality, mime_type, content: data, uri, file_id } = given as Loose
   return { type: modality, ...defined({ mime_type, data, uri: uri ?? file_id }) }
 }
@@ -406,7 +421,8 @@ function inPieces(step: Loose): { begun: Loose; deltas: Loose[] } {
           .map((piece) => ({ type: 'thought_summary', content: piece })),
       }
     case 'function_call': {
-      const text = JSON.stringify(step.arguments)
+      // Of a stream they are the model's own text.
+      const text = asText(step.arguments) ?? JSON.stringify(step.arguments ?? {})
       const deltas = pieces(text).map((piece) => ({ type: 'arguments_delta', arguments: piece }))
       return { begun: { ...begun, arguments: {} }, deltas }
     }
@@ -415,7 +431,8 @@ function inPieces(step: Loose): { begun: Loose; deltas: Loose[] } {
   }
 }
 
-function contentPieces(item: Loose): Loose[] {
+function contentPieces({ annotations, ...item }: Loose): Loose[] {
   const texts = item.type === 'text' ? pieces(item.text) : []
-  return texts.length === 0 ? [item] : texts.map((text) => ({ ...item, text }))
+  const said = texts.length === 0 ? [item] : texts.map((text) => ({ ...item, text }))
+  return annotations === undefined ? said : [...said, { type: 'text_annotation_delta', annotations }]
 }

@@ -479,13 +479,12 @@ function events(reply: Loose, _request: LlmRequest, interleaved = false): Loose[
   const { output, ...rest } = reply
   const started = { ...rest, status: 'in_progress', completed_at: null, usage: null, output: [] }
   const items = asObjects(output).map((item, index) => ({ item, events: itemEvents(item, index) }))
-  const calls = items.filter(({ item }) => item.type === 'function_call').map(({ events }) => events)
-  const others = items.filter(({ item }) => item.type !== 'function_call').map(({ events }) => events)
+  const isCall = ({ item }: (typeof items)[number]) => interleaved && item.type === 'function_call'
   const all: Loose[] = [
     { type: 'response.created', response: started },
     { type: 'response.in_progress', response: started },
-    ...others.flat(),
-    ...(interleaved ? interleave(calls) : calls.flat()),
+    ...items.flatMap((one) => (isCall(one) ? [] : one.events)),
+    ...interleave(items.filter(isCall).map(({ events }) => events)),
     { type: `response.${reply.status}`, response: reply },
   ]
   return all.map((event, index) => ({ ...event, sequence_number: index }))

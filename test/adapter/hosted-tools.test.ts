@@ -169,6 +169,7 @@ describe('a tool that the provider runs', () => {
     ],
     ['the caller is given its calls', responses({ type: 'local_shell' }, { type: 'custom', name: 'wipe' })],
     ['the caller has it, messages', anthropic({ tools: [{ type: 'bash_20250124', name: 'bash' }] })],
+    ['the caller has a set of them, messages', anthropic({ tools: [{ type: 'browser_toolset_20260801' }] })],
     ['a set does not have it', crm({ default_config: off, configs: { find: on, wipe: off } })],
     ['a set has all but it', crm({ configs: { wipe: off } })],
     ['a set is pinned without it', crm({ tools: [{ name: 'find' }] })],
@@ -178,7 +179,7 @@ describe('a tool that the provider runs', () => {
       interaction({ type: 'function', name: 'wipe' }, { type: 'computer_use' }),
     ],
   ])('is sent along where nobody decides on it: %s', async (_name, ask) => {
-    const { ended, requests, ends } = await asked(ask, denying('wipe', 'local_shell', 'bash'))
+    const { ended, requests, ends } = await asked(ask, denying('wipe', 'local_shell', 'bash', 'browser*'))
 
     expect({ ended, requests, ends }).toEqual({ ended: 'answered', requests: 1, ends: ['onComplete'] })
   })
