@@ -50,10 +50,20 @@ export function matchesTool(
 
 /**
  * Whether what guards or listens may mean a tool: one of an MCP server also by what Copilot's models and users know it by,
- * `identifier-name`, and by its name at the server where the SDK puts that of the server before it. As these may be other tools' own
- * names, what allows a call or answers it does not go by them.
+ * `identifier-name`, and by its name at the server where the SDK puts that of the server before it; and any by a name whose accents
+ * are written otherwise (NFC, NFD). As these may be other tools' own names, what allows a call or answers it does not go by them.
  */
 export function mayMeanTool(glob: string, tool: Parameters<typeof matchesTool>[1]): boolean {
+  const { apiName, identifier } = tool
+  if (means(glob, tool)) return true
+  if (!NOT_ASCII.test(`${identifier ?? ''}${apiName}`)) return false
+  const composed = { ...tool, apiName: apiName.normalize(), identifier: identifier?.normalize() }
+  return means(glob.normalize(), composed)
+}
+
+const NOT_ASCII = /[^\0-\x7f]/
+
+function means(glob: string, tool: Parameters<typeof matchesTool>[1]): boolean {
   if (matchesTool(glob, tool)) return true
   const { apiName, identifier, source } = tool
   if (source !== 'mcp' || identifier === undefined) return false

@@ -34,6 +34,19 @@ describe('toolPolicy', () => {
     ['arguments that are no object', 'search', 'rm -rf /', 'argument_denied'],
     ['arguments that are a list', 'search', ['ls', ['rm -rf /']], 'argument_denied'],
   ]
+  it.each([
+    ['l\u00f6schen', 'lo\u0308schen'],
+    ['lo\u0308sch*', 'l\u00f6schen'],
+    ['l?schen', 'lo\u0308schen'],
+  ])(
+    'denies %s, however its accents are written: %s; what is allowed is the very name',
+    async (glob, apiName) => {
+      const state = async (options: object) =>
+        (await callTool(start([toolPolicy(options)]).op, {}, apiName)).outcome.state
+      expect(await state({ deny: [glob] })).toBe('denied')
+      expect(await state({ allow: [glob] })).toBe('denied')
+    },
+  )
   it.each(cases)('decides on %s', async (_name, apiName, args, code) => {
     const { outcome } = await callTool(start([policy]).op, args, apiName)
     expect('code' in outcome ? outcome.code : undefined).toBe(code)
