@@ -184,6 +184,11 @@ const LEDGER: Fields<ExecutionLedger> = {
 
 /** @throws HookspanError of the code, naming the method that is missing or misspelt. */
 export function assertApprover(approver: unknown, whose: string, code: HookspanErrorCode): void {
+  const { approver: inside } = (approver ?? {}) as { approver?: Partial<Approver> }
+  if (typeof inside?.requestApproval === 'function') {
+    const mend = 'Give `dispatcher.use()` all of it, or give its `approver`.'
+    throw new HookspanError(code, `The approver of ${whose} is what createApprovals() gave. ${mend}`)
+  }
   assertFields<Approver>(approver, APPROVER, `the approver of ${whose}`, code)
   const { ledger } = approver
   if (ledger !== undefined) assertFields<ExecutionLedger>(ledger, LEDGER, `the ledger of ${whose}`, code)

@@ -108,6 +108,11 @@ describe('use', () => {
       { name: 'p', gates: [{ id: 'g', point: 'beforeToolcall', decide: handler }] },
       /beforeToolcall/,
     ],
+    [
+      'what createApprovals() gave as the approver',
+      { name: 'p', approver: { store: {}, approver: { requestApproval() {} } } },
+      /approver of plugin "p" is what createApprovals\(\) gave\. .* its `approver`/,
+    ],
     ['an approver without a method', { name: 'p', approver: {} }, /approver of plugin "p"/],
     ['an instrument without a method', { name: 'p', instrument: {} }, /instrument of plugin "p"/],
     ['a stand-in that is no function', { name: 'p', standIn: {} }, /`standIn` of plugin "p"/],
