@@ -7,6 +7,7 @@ import { RunLog } from './checkpoint/run-log.ts'
 import type { CheckpointStore } from './checkpoint/store.ts'
 import { storeOf } from './checkpoint/unfinished.ts'
 import { approverOf, asksHumans, runAgent, type Shared, sharedOf } from './exec-agent.ts'
+import { hooksOfRun } from './run-hooks.ts'
 import type { LoopState, SavedRun } from './run-state.ts'
 import { readSavedRun } from './saved-run.ts'
 import type { Agent, AgentRun, ExecAgentOptions } from './types.ts'
@@ -100,7 +101,7 @@ async function goOnFromStore(
 /** @throws HookspanError `INVALID_STATE` for code that is not what the run was begun with. */
 function prepared(saved: SavedRun, rest: Rest, ends = false): { asked: ExecAgentOptions; shared: Shared } {
   const { agent } = rest
-  const hooks = ends ? rest.hooks : hooksOf(saved, rest)
+  const hooks = ends ? rest.hooks : hooksOfRun(saved.hookIds, rest)
   const asked: ExecAgentOptions = { ...rest, ...(hooks && { hooks }), messages: saved.loop.messages }
   assertOptions(asked)
   if (ends) return { asked, shared: sharedOf(asked) }
@@ -189,22 +190,4 @@ function isRun(result: unknown): result is AgentRun {
 /** What failed or was aborted may be tried again. */
 function cameOfIt({ error: _error, ...run }: AgentRun): Omit<AgentRun, 'error'> | undefined {
   return run.status === 'error' || run.reason === 'interrupted' ? undefined : run
-}
-
-/** The hooks that are given, and those of the run that the dispatcher knows by name. */
-function hooksOf(
-  { hookIds }: SavedRun,
-  { hooks = [], dispatcher }: Partial<ResumeAgentOptions>,
-): ExecAgentOptions['hooks'] {
-  const given = new Set(hooks.map((hook) => (typeof hook === 'string' ? hook : hook.id)))
-  const others = hookIds.filter((id) => !given.has(id))
-  const missing = others.filter((id) => dispatcher?.namedHooks.get(id) === undefined)
-  if (missing.length > 0) {
-    throw new HookspanError(
-      'INVALID_STATE',
-      `The run was observed by the hook(s) ${missing.join(', ')}, which are missing. Give \`hooks\` with the same ` +
-        'ids, or define them in `dispatcher.namedHooks`.',
-    )
-  }
-  return [...hooks, ...others]
 }

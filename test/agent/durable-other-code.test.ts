@@ -1,6 +1,6 @@
 /** A durable loop that goes on with other code than it was begun with. */
 import { setTimeout as delay } from 'node:timers/promises'
-import { HookDispatcher } from 'hookspan'
+import { type AgentHook, HookDispatcher } from 'hookspan'
 import type { Agent } from 'hookspan/agent'
 import { deny } from 'hookspan/gates'
 import { expect, it } from 'vitest'
@@ -154,5 +154,28 @@ it('an agent whose tool, gate and name are others goes on with none of it, and e
   journal.cancel()
   const ended = await attempt({ ...agent('look'), name: 'other' }, undefined, options)
   expect(ended).toMatchObject({ reason: 'interrupted', endedBy: 'cancel' })
+  expect(ran).toEqual([])
+})
+
+it('runs nothing of a loop without the hooks that it was begun with, one of which may mock, and ends once they are back', async () => {
+  const ran: string[] = []
+  const loop = async (run: LoopRun) => {
+    await ask(run)
+    await run.step((step) => step.toolCall({ apiName: 'pay', args: {}, run: () => ran.push('pay') }))
+    return 'done'
+  }
+  const mocker: AgentHook = {
+    id: 'mocker',
+    type: 'beforeToolCall',
+    mocks: true,
+    handler: (event) => event.mock({ content: 'mocked' }),
+  }
+  const { attempt } = runOf()
+  expect(await attempt(loop, 1, { hooks: [mocker] })).toBe('died')
+  await expect(attempt(loop)).rejects.toThrow(/observed by the hook\(s\) mocker, which are missing/)
+  const dispatcher = new HookDispatcher()
+  dispatcher.namedHooks.define([mocker])
+  expect(await attempt(loop, 1, { dispatcher })).toBe('died')
+  expect(await attempt(loop, undefined, { hooks: [mocker] })).toMatchObject({ value: 'done' })
   expect(ran).toEqual([])
 })

@@ -1,4 +1,5 @@
 import { setImmediate as nextTurn } from 'node:timers/promises'
+import { hooksOfRun } from '../../agent/run-hooks.ts'
 import { coreOf } from '../../dispatcher/calls/call-maker.ts'
 import {
   type HookDispatcher,
@@ -16,6 +17,7 @@ import type { ApprovalRequest } from '../../gates/index.ts'
 import { leftRun } from '../../gates/left-run.ts'
 import { MAX_TIMER_MS, unref } from '../../internal/async.ts'
 import { HookspanError } from '../../internal/errors.ts'
+import { defined } from '../../internal/objects.ts'
 import type { Segment, SegmentInput } from '../drive.ts'
 import type { Live } from '../segments.ts'
 import type { LoopKeeper } from './keeper.ts'
@@ -88,7 +90,8 @@ export class LiveLoop implements Live<LoopRecord, LoopOutcome>, LoopKeeper {
     this.#stop = new AbortController()
     const last = kept.at(-1)
     this.#goesOn = last !== undefined
-    this.#op = this.#start(last?.saved, input, cancelled)
+    const { hookIds = [] } = kept[0]?.entries.begin ?? {}
+    this.#op = this.#start(last?.saved, cancelled ? [] : hookIds, input, cancelled)
     Inside.keep(this.core, () => this.keep('inside of a tool', { name: 'inside' }))
     // Where that is lost, a human's yes is not spent.
     this.core.keepAtWork = () => this.keep('an approved tool', { name: 'approved' })
@@ -103,8 +106,15 @@ export class LiveLoop implements Live<LoopRecord, LoopOutcome>, LoopKeeper {
     )
   }
 
-  #start(saved: ParkedOperation | undefined, input: unknown, ends = false): Operation {
-    const { dispatcher, idempotentTools: _run, ...shared } = this.#options
+  #start(
+    saved: ParkedOperation | undefined,
+    hookIds: readonly string[],
+    input: unknown,
+    ends = false,
+  ): Operation {
+    const { dispatcher, idempotentTools: _run, ...options } = this.#options
+    const hooks = dispatcher.namedHooks.resolve(hooksOfRun(hookIds, this.#options))
+    const shared = { ...options, ...(hooks.length > 0 && { hooks }) }
     const { signal } = this.#stop
     if (saved === undefined) {
       const op = dispatcher.startOperation({ ...shared, signal, operationId: this.operationId, input })
@@ -368,7 +378,8 @@ export class LiveLoop implements Live<LoopRecord, LoopOutcome>, LoopKeeper {
     let begun = this.keptOf('begin', 'begin')
     if (begun === undefined) {
       const input = await this.atWork(async () => this.#op.admit())
-      begun = { name: 'begin', ...(input !== given && { value: toKept(input) }) }
+      const hookIds = this.#options.hooks?.map(({ id }) => id)
+      begun = { name: 'begin', ...(input !== given && { value: toKept(input) }), ...defined({ hookIds }) }
       await this.keep('begin', begun)
     }
     return 'value' in begun ? fromKept(begun.value) : given

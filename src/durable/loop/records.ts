@@ -31,6 +31,8 @@ export interface KeptEntry {
   readonly outcome?: KeptOutcome
   /** The key of the call whose tool begins here, where the loop itself makes it: it has to come by it again. */
   readonly begins?: string
+  /** Of the run, where it begins. */
+  readonly hookIds?: readonly string[]
 }
 
 /** A tool call's outcome. */
