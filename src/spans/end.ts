@@ -188,12 +188,10 @@ function llmEnd(
   if (parts?.some(({ type }) => type === 'compaction')) attributes[GEN_AI.conversationCompacted] = true
   if (usage !== undefined) usageAttributes(attributes, usage)
   if (end.costUsd !== undefined) attributes[HOOKSPAN.costUsd] = end.costUsd
-  if (end.timeToFirstChunkMs !== undefined) {
-    // The convention counts in seconds.
+  // The convention counts in seconds.
+  if (end.timeToFirstChunkMs !== undefined)
     attributes[GEN_AI.responseTimeToFirstChunk] = end.timeToFirstChunkMs / 1000
-    // Of a request that does not say so itself, as those of LangChain.
-    attributes[GEN_AI.requestStream] = true
-  }
+  if (end.streamed) attributes[GEN_AI.requestStream] = true
   if (streamEnd !== undefined) attributes[HOOKSPAN.streamEnd] = streamEnd
   if (request !== undefined && request !== asked.request) writeRequest(attributes, content, asked, request)
   if (content !== undefined && end.response !== undefined) {

@@ -30,6 +30,8 @@ export abstract class ToldLlmCall<R> extends Bracket<LlmEnd, CallSite> {
   protected request: LlmRequest
   protected firstChunkMs: number | undefined
   protected readonly chunkGapsMs: number[] = []
+  /** Who makes the call says that it is streamed, whatever the request says. */
+  #streamed = false
   #lastChunkMs = 0
   /** What the model itself gave, where a gate put something else in its place: it is paid for all the same. */
   protected spent: LlmReading | undefined
@@ -46,7 +48,11 @@ export abstract class ToldLlmCall<R> extends Bracket<LlmEnd, CallSite> {
     this.init = init
     this.request = request
     this.provider = provider
-    this.mark = { model, scripted: false, noteChunk: () => this.noteChunk() }
+    const noteChunk = () => {
+      this.#streamed = true
+      this.noteChunk()
+    }
+    this.mark = { model, scripted: false, noteChunk }
     this.callKey = callKey
   }
 
@@ -116,10 +122,11 @@ export abstract class ToldLlmCall<R> extends Bracket<LlmEnd, CallSite> {
     if (costUsd !== undefined) end.costUsd = costUsd
     if (this.firstChunkMs !== undefined) end.timeToFirstChunkMs = this.firstChunkMs
     if (this.chunkGapsMs.length > 0) end.chunkGapsMs = this.chunkGapsMs
+    if (this.#streamed) end.streamed = true
     if (streamEnd !== undefined) end.streamEnd = streamEnd
     if (scripted) end.mocked = true
     core.tell('afterLlmCall', () => {
-      const { kind: _kind, reading: _reading, chunkGapsMs: _gaps, ...shared } = end
+      const { kind: _kind, reading: _reading, chunkGapsMs: _gaps, streamed: _streamed, ...shared } = end
       const { response } = reading
       return { ...this.#told(), ...this.decidedBy, ...shared, response, executionTimeMs: this.elapsedMs }
     })
@@ -222,6 +229,7 @@ class LlmActivityEnd implements LlmEnd {
   declare costUsd?: number
   declare timeToFirstChunkMs?: number
   declare chunkGapsMs?: readonly number[]
+  declare streamed?: boolean
   declare streamEnd?: StreamEndKind
   declare mocked?: boolean
 

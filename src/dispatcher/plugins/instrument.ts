@@ -144,6 +144,8 @@ export interface LlmEnd {
   readonly timeToFirstChunkMs?: number
   /** Of a stream: from each chunk to the next. Of the first 10,000. */
   readonly chunkGapsMs?: readonly number[]
+  /** True where the reply was streamed and the request does not say so, as those of LangChain. */
+  readonly streamed?: boolean
   /** `cut`: the stream stopped with neither a finish reason nor an end marker. */
   readonly streamEnd?: StreamEndKind
   /** The effective one, after the gates. */
