@@ -1,5 +1,5 @@
-import { HookDispatcher, ToolResult } from 'hookspan'
-import { match, mock, mockDatabase, mockTools } from 'hookspan/mock'
+import { HookDispatcher, type HookEvent, ToolResult } from 'hookspan'
+import { match, mock, mockDatabase, mockTools, recordTools } from 'hookspan/mock'
 import { afterEach, describe, expect, it, vi } from 'vitest'
 import { errorOf, RealTools, resultOf, runTools } from './support/run-tools.ts'
 
@@ -165,6 +165,30 @@ describe('a mocked tool', () => {
     expect(mocks.calls().map(({ apiName }) => apiName)).toEqual(['slow', 'hangs', 'quick'])
     controller.abort()
     await Promise.all(made)
+    mocks.detach()
+  })
+
+  it.each([
+    ['hangs', mock('t').hangs()],
+    ['takes long', mock('t').delays(60_000).returns(1)],
+    ['takes long before the real tool', mock('t').delays(60_000).passesThrough()],
+  ])('is told as a tool that has not run where its run ends while its mock %s', async (_what, rule) => {
+    const { dispatcher, real } = setup()
+    const told: HookEvent[] = []
+    const hook = { id: 'told', type: 'onToolCallError' as const }
+    dispatcher.use({ name: 'told', hooks: [{ ...hook, handler: (event) => void told.push(event) }] })
+    const mocks = mockTools(dispatcher, [rule])
+    const recorder = recordTools(dispatcher)
+    // Awaited by nobody: one that hangs goes on to.
+    void runTools(dispatcher, [{ apiName: 't' }], { real })
+    await vi.waitFor(() => expect(mocks.calls()).toHaveLength(1))
+    dispatcher.interruptAll()
+    await dispatcher.drain()
+    expect(real.ran).toEqual([])
+    expect(told).toMatchObject([
+      { mocked: true, errorMessage: 'The run ended (interrupted) while its mock was at work.' },
+    ])
+    expect(recorder.recording().calls).toEqual([])
     mocks.detach()
   })
 

@@ -38,6 +38,8 @@ export class ToolCallBracket<A, R> extends Bracket<ToolEnd, CallSite> {
   /** The tool has been started. */
   protected atWork = false
   protected origin: MockOrigin | undefined
+  /** Whether somebody else is asked for what the tool would give: it does not run meanwhile. */
+  protected standsIn = false
   /** The approval that the tool's run is claimed by. */
   protected approvedBy: string | undefined
 
@@ -74,7 +76,8 @@ export class ToolCallBracket<A, R> extends Bracket<ToolEnd, CallSite> {
   }
 
   protected get during(): string {
-    return this.announced ? 'while the tool was running' : 'before the tool ran'
+    if (!this.announced) return 'before the tool ran'
+    return this.standsIn ? 'while its mock was at work' : 'while the tool was running'
   }
 
   get toolCall(): ToolCallContext {
@@ -172,7 +175,7 @@ export class ToolCallBracket<A, R> extends Bracket<ToolEnd, CallSite> {
   protected failed(error: unknown): ToolEnd {
     this.endQuestion()
     if (!this.announced) this.announce('The run ended before.')
-    return this.told(erroredEnding<R>(this.call.toolCallId, error, false))
+    return this.told(erroredEnding<R>(this.call.toolCallId, error, this.standsIn))
   }
 
   /** What a human was asked in the process that parked the run, and nobody asked again. */

@@ -220,7 +220,9 @@ export class ToolCallRun<A, R> extends ToolCallBracket<A, R> {
 
   async #standIn(): Promise<ToolEnding<R> | undefined> {
     try {
+      this.standsIn = this.core.standIns().length > 0
       const answer = await askPlugged(this.core, this.site, this.call, this.init)
+      this.standsIn = answer !== undefined
       if (answer === undefined) return undefined
       const unable = this.unable('mockToolCalls')
       if (unable !== undefined) return unable
@@ -234,6 +236,7 @@ export class ToolCallRun<A, R> extends ToolCallBracket<A, R> {
 
   #noteOrigin(origin: MockOrigin): void {
     this.origin = origin
+    this.standsIn = true
     this.traced.annotate({ kind: 'mock', ...origin })
   }
 
