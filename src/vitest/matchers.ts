@@ -29,7 +29,8 @@ import { assertNoSlip, assertNoSlipOf, assertNotMisspelt } from '../mock/traject
 import { callerIn, callsInTree, eventsInTree, questionsInTree } from '../mock/trajectory/whole-tree.ts'
 import { isEmptyTraceList } from './trace-lists.ts'
 
-interface MatcherResult {
+/** What a matcher says to `expect`. */
+export interface MatcherResult {
   pass: boolean
   message: () => string
 }
@@ -127,7 +128,7 @@ export const matchers = {
             ? showCalls(fitting, calls)
             : closest.length > 0
               ? closest
-              : ['Calls:', ...showCalls(calls)],
+              : under('Calls', showCalls(calls)),
           received,
         ),
     }
@@ -169,7 +170,7 @@ export const matchers = {
         failure(
           `Expected ${pass ? 'no' : 'a'} denied call of "${name}"${withAll({ ...options })}`,
           fitting.length,
-          ['Denied:', ...showCalls(refused, calls)],
+          under('Denied', showCalls(refused, calls)),
           received,
         ),
     }
@@ -202,7 +203,7 @@ export const matchers = {
         failure(
           `Expected ${pass ? unwanted : wanted} about "${name}"${withAll({ answer: action, approver })}`,
           fitting.length,
-          ['Asked:', ...questions.map(showQuestion)],
+          under('Asked', questions.map(showQuestion)),
           received,
         ),
     }
@@ -240,6 +241,11 @@ function isAbout({ tools, identifiers = [] }: HumanQuestion, glob: string): bool
 /** The message of a failed expectation: all that was expected, how much of it there was, and what there was instead. */
 function failure(expected: string, found: number, lines: readonly string[], received: object): string {
   return [oneLine(`${expected}, found ${found}.`, 1_000), ...fewLines(lines)].join('\n') + failureOf(received)
+}
+
+/** What there was instead; that there was nothing is said, too. */
+function under(title: string, lines: readonly string[]): string[] {
+  return lines.length === 0 ? [`${title}: none.`] : [`${title}:`, ...lines]
 }
 
 /** ` with code x, reason y`: what else was expected of it. */

@@ -60,12 +60,15 @@ test('is tried again', { retry: 1 }, async ({ dispatcher, mocks, model }) => {
 /** What a project of several writes declarations for: each type is to have a name that can be imported. */
 const EXPORTED = `
 import { type Approvals, approvalRoutes } from 'hookspan/approval'
+import { match } from 'hookspan/mock'
 import { idsOfOperation, operationIdGenerator } from 'hookspan/tracing'
-import { test as base } from 'hookspan/vitest'
+import { test as base, matchers } from 'hookspan/vitest'
 export const test = base.extend<{ shop: string }>({ shop: async ({ dispatcher }, use) => use(String(dispatcher)) })
 export const routes = approvalRoutes({ approvals: {} as Approvals })
 export const generator = operationIdGenerator()
 export const ids = idsOfOperation('one')
+export const matching = { ...match, order: () => match.regex(/^[0-9]+$/) }
+export const ours = { ...matchers }
 `
 
 describe('beside versions of its peers that it was not tested with', () => {

@@ -76,6 +76,22 @@ describe('the message of a matcher', () => {
     )
   })
 
+  it('says where there was nothing of the kind at all', async () => {
+    const dispatcher = new HookDispatcher()
+    using log = recordEvents(dispatcher)
+    await dispatcher.startOperation().complete()
+    const said = [
+      messageOf(() => check(log).toHaveAskedHuman('book')),
+      messageOf(() => check(log).toHaveBeenDenied('book')),
+      messageOf(() => check(log).toHaveCalledTool('book')),
+    ]
+    expect(said.map((message) => message.split('\n').at(-1))).toEqual([
+      'Asked: none.',
+      'Denied: none.',
+      'Calls: none.',
+    ])
+  })
+
   it('is made of arguments that JSON has no place for, and of text that would act on the terminal', () => {
     const circle: Record<string, unknown> = { big: 1n }
     circle.self = circle

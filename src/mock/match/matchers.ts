@@ -43,8 +43,10 @@ export const gte = ordered('>=', (a, b) => a >= b)
 export const lt = ordered('<', (a, b) => a < b)
 export const lte = ordered('<=', (a, b) => a <= b)
 
+// Constants: a function would be named by this file where a library says the type of what holds `match`, and nobody can import it.
+
 /** A number no farther than `tolerance` from `target`. */
-export function closeTo(target: number, tolerance = 1e-9): Matcher {
+export const closeTo = (target: number, tolerance = 1e-9): Matcher => {
   return matcher(
     `a number within ${tolerance} of ${target}`,
     (value) => typeof value === 'number' && Math.abs(value - target) <= tolerance,
@@ -52,7 +54,7 @@ export function closeTo(target: number, tolerance = 1e-9): Matcher {
 }
 
 /** A string that the expression matches somewhere. A `g` or `y` flag is left out: matching keeps no position. */
-export function regex(pattern: RegExp | string): Matcher {
+export const regex = (pattern: RegExp | string): Matcher => {
   const source = typeof pattern === 'string' ? new RegExp(pattern) : pattern
   const stateless = new RegExp(source.source, source.flags.replace(/[gy]/g, ''))
   return matcher(
@@ -62,7 +64,7 @@ export function regex(pattern: RegExp | string): Matcher {
 }
 
 /** A string with this part, or a list with an item that fits. */
-export function contains(part: unknown): Matcher {
+export const contains = (part: unknown): Matcher => {
   return matcher(`something that contains ${describeExpected(part)}`, (value) => {
     if (typeof value === 'string') return typeof part === 'string' && value.includes(part)
     return Array.isArray(value) && value.some((item) => fits(part, item))
@@ -70,7 +72,7 @@ export function contains(part: unknown): Matcher {
 }
 
 /** Fits one of these; a single list is the list of them, as in vitest's `expect.oneOf`. */
-export function oneOf(...expected: readonly unknown[]): Matcher {
+export const oneOf = (...expected: readonly unknown[]): Matcher => {
   const [first, ...others] = expected
   const options: readonly unknown[] = Array.isArray(first) && others.length === 0 ? first : expected
   const words = `one of ${options.map(describeExpected).join(', ')}`
@@ -78,27 +80,27 @@ export function oneOf(...expected: readonly unknown[]): Matcher {
   return matcher(words, (value) => options.some((one) => fits(one, value)), absentIf(mayBeAbsent))
 }
 
-export function not(expected: unknown): Matcher {
+export const not = (expected: unknown): Matcher => {
   const words = `anything but ${describeExpected(expected)}`
   const mayBeAbsent = isMatcher(expected) && expected.matchesAbsent === false
   return matcher(words, (value) => !fits(expected, value), absentIf(mayBeAbsent))
 }
 
 /** Whatever the function is true for. A function that throws does not match. */
-export function where(
+export const where = (
   predicate: (value: never) => boolean,
   describe = predicate.name || 'the predicate',
-): Matcher {
+): Matcher => {
   return matcher(`something that passes ${describe}`, (value) => predicate(value as never) === true)
 }
 
 /** Equal at every depth, nothing more and nothing less. */
-export function exactly(expected: unknown): Matcher {
+export const exactly = (expected: unknown): Matcher => {
   return held('exactly', expected, 'exact')
 }
 
 /** Holds at least these properties, at every depth; lists must be of the same length. */
-export function partial(expected: unknown): Matcher {
+export const partial = (expected: unknown): Matcher => {
   return held('at least', expected, 'partial')
 }
 
@@ -111,7 +113,7 @@ function held(words: string, expected: unknown, mode: 'exact' | 'partial'): Matc
 }
 
 /** A JSON Schema, or a Standard Schema that answers at once (zod, valibot, ArkType). */
-export function schema(definition: unknown): Matcher {
+export const schema = (definition: unknown): Matcher => {
   const problems = (value: unknown): SchemaProblem[] => {
     const found = checkSchema(definition, value)
     if (found instanceof Promise) {
