@@ -175,8 +175,8 @@ describe('a mocked tool', () => {
   ])('is told as a tool that has not run where its run ends while its mock %s', async (_what, rule) => {
     const { dispatcher, real } = setup()
     const told: HookEvent[] = []
-    const hook = { id: 'told', type: 'onToolCallError' as const }
-    dispatcher.use({ name: 'told', hooks: [{ ...hook, handler: (event) => void told.push(event) }] })
+    const handler = (event: HookEvent) => void told.push(event)
+    dispatcher.use({ name: 'told', hooks: [{ id: 'told', type: 'onToolCallError', handler }] })
     const mocks = mockTools(dispatcher, [rule])
     const recorder = recordTools(dispatcher)
     // Awaited by nobody: one that hangs goes on to.
