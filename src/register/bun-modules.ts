@@ -26,6 +26,11 @@ export function thisBun(): Bun | undefined {
   return (globalThis as { Bun?: Bun }).Bun
 }
 
+/** An executable of `bun build --compile`, as Claude Code is one: all it loads is inside of it, and so are its SDKs. */
+export function isExecutable({ main }: Bun): boolean {
+  return /^(\/\$bunfs|[A-Z]:[\\/]~BUN)[\\/]/.test(main)
+}
+
 /**
  * Bun has no hooks of modules. Its plugins are asked for modules by their paths, which are those of the packages that the
  * program finds; what is required goes through the loaders of its extension.

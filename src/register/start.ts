@@ -1,6 +1,6 @@
 import Module from 'node:module'
 import { GUARDED, LOADED, REFUSED } from '../internal/run-report.ts'
-import { thisBun, watchBun } from './bun-modules.ts'
+import { isExecutable, thisBun, watchBun } from './bun-modules.ts'
 import { watchRequests } from './handled-requests.ts'
 import { projectHasConfig } from './has-config.ts'
 import { noteHeardSignals, stopWithRun } from './heard-signals.ts'
@@ -35,10 +35,13 @@ const why =
       ? 'this Node runs without require() of ES modules (--no-experimental-require-module)'
       : undefined
 
+/** Nothing in it can be attached, and it cannot load what guards need. Those of Claude Code hold in the process that has started it. */
+const isSealed = bun !== undefined && isExecutable(bun)
+
 /** A guard that cannot start must not be missing: then the program does not start either. */
 async function holdGuards(): Promise<void> {
   isGuarded = projectHasConfig()
-  if (!isGuarded) return
+  if (!isGuarded || isSealed) return
   if (why !== undefined) throw new Error(`${why}: the hookspan.config.* of this project could not hold.`)
   await runtime().useProjectConfig()
 }
@@ -51,8 +54,9 @@ report(LOADED)
 noteHeardSignals()
 stopWithRun()
 if (isGuarded) report(GUARDED)
-if (why === undefined) {
+if (why !== undefined) tell(`${why}: nothing is attached.`)
+else if (!isSealed) {
   watchRequests()
   if (bun === undefined) watchModules(onLoaded, (name) => runtime().missed(name))
   else watchBun(bun, onLoaded)
-} else tell(`${why}: nothing is attached.`)
+}

@@ -141,6 +141,18 @@ it.each<[string, () => Promise<CliRun>]>([
   expect(runOf()).toEqual(turns('claude', 'contract'))
 })
 
+it('Claude Code starts by hookspan run under guards, which hold on its tools', async () => {
+  // Its process goes to HOME, and is an executable of Bun's, which takes BUN_OPTIONS.
+  const gates = [{ id: 'no-wiping', type: 'toolPolicy', deny: ['wipe'] }]
+  writeFileSync(join(home, 'hookspan.config.json'), JSON.stringify({ gates }))
+  const { code, stdout, stderr } = await runCli(['run', '--', process.execPath, program('claude.mjs')], {
+    env,
+    cwd: home,
+  })
+  expect({ code, stdout }, stderr).toEqual({ code: 0, stdout: 'done\n' })
+  expect(runOf()).toEqual(turns('claude', 'contract'))
+})
+
 it('refuses a spare process of Claude Code where guards are to hold, and says that it is not seen where none are', async () => {
   const cwd = mkdtempSync(join(tmpdir(), 'hookspan-'))
   const start = () => registered(program('claude.mjs'), { args: ['prewarm'], env, cwd })
