@@ -344,11 +344,11 @@ it('a guard for a tool that Google runs is an error, and the model is not asked'
   const dispatcher = new HookDispatcher()
   dispatcher.use({
     name: 'g',
-    gates: [{ id: 'g', point: 'beforeToolCall', match: 'googleSearch', decide: () => deny('no') }],
+    gates: [{ id: 'g', point: 'beforeToolCall', match: 'google_search', decide: () => deny('no') }],
   })
   const agent = agentOn([{ content: 'searched' }], [GOOGLE_SEARCH])
   agent.model.model = 'gemini-2.5-flash'
-  await expect(run(agent, [hookspanPlugin({ dispatcher })])).rejects.toThrow(/googleSearch/)
+  await expect(run(agent, [hookspanPlugin({ dispatcher })])).rejects.toThrow(/google_search/)
   expect(agent.model.requests).toEqual([])
 })
 

@@ -25,6 +25,24 @@ export interface AdkAgent {
   readonly subAgents?: readonly AdkAgent[]
   /** Tools, toolsets, and agents or workflows that are made tools of. */
   readonly tools?: readonly object[]
+  /** Runs the code that its model writes. */
+  readonly codeExecutor?: AdkCodeExecutor
+}
+
+export interface AdkCodeExecutor {
+  executeCode(asked: AdkExecution): Promise<AdkCodeResult>
+}
+
+export interface AdkExecution {
+  readonly invocationContext?: AdkInvocation
+  readonly codeExecutionInput: Loose
+}
+
+export interface AdkCodeResult {
+  readonly stdout: string
+  /** Where it is not empty, the code has failed. */
+  readonly stderr: string
+  readonly outputFiles: readonly unknown[]
 }
 
 export interface AdkPluginManager {

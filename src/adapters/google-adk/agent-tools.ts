@@ -1,13 +1,18 @@
 import { isLocked, replace } from '../replace.ts'
 import { Patches } from '../sdk-run/patches.ts'
 import { share } from '../sdk-run/shared-use.ts'
-import type { AdkAgent, AdkTool, AdkToolset } from './adk.ts'
+import type { AdkAgent, AdkCodeExecutor, AdkTool, AdkToolset } from './adk.ts'
 
 /**
  * Puts ours into each tool that an agent and those around it have, before any of their code runs: their callbacks have
  * the tools themselves, and may call them before a model is asked.
  */
-export function observeTools(agent: AdkAgent, patches: Patches, put: (tool: AdkTool) => () => void): void {
+export function observeTools(
+  agent: AdkAgent,
+  patches: Patches,
+  put: (tool: AdkTool) => () => void,
+  putExecutor: (executor: AdkCodeExecutor) => () => void,
+): void {
   const seen = new Set<AdkAgent>()
   const visit = (one: AdkAgent) => {
     if (seen.has(one)) return
@@ -16,6 +21,10 @@ export function observeTools(agent: AdkAgent, patches: Patches, put: (tool: AdkT
       if (isToolset(tool)) observeToolset(tool, patches, put)
       // An agent or a workflow becomes a tool only where the model is asked.
       else if (isTool(tool)) observeTool(tool, patches, put)
+    }
+    const executor = one.codeExecutor
+    if (executor !== undefined && !isLocked(executor, 'executeCode')) {
+      share(patches, executor, () => putExecutor(executor))
     }
     for (const below of one.subAgents ?? []) visit(below)
   }

@@ -4,6 +4,7 @@ import { generateContent } from '../../wire/generate-content.ts'
 import { asObject, asObjects, asText, type Loose } from '../../wire/reading.ts'
 import { rewritten } from '../../wire/rewrite.ts'
 import { isStream } from '../../wire/watch-stream.ts'
+import { hostedTools } from '../generated-client/hosted-tools.ts'
 import { relay } from '../sdk-loop/relay.ts'
 import type { AdkContent, AdkModel, AdkRequest, AdkResponse } from './adk.ts'
 import type { AgentRun } from './agent-run.ts'
@@ -21,7 +22,7 @@ export async function* callModel(
   const { run } = agent
   if (run.isStopped) return yield standIn({ content: 'The run was ended.' })
   try {
-    run.assertInReach(providerTools(request))
+    run.assertInReach(hostedTools(generateContent, request as unknown as Loose))
     await agent.beginTurn()
     yield* observedCall(agent, model, request, ask)
     run.failure = undefined
@@ -209,14 +210,6 @@ function effectiveOf(request: AdkRequest, { contents, config }: LlmRequest): Adk
     contents: contents as readonly AdkContent[],
     config: { ...asObject(config), ...Object.fromEntries(kept) },
   }
-}
-
-/** Tools that are no functions are the provider's. */
-function providerTools({ config }: AdkRequest): { name: string; identifier: string; ranBy: 'provider' }[] {
-  return asObjects(config?.tools)
-    .flatMap(Object.keys)
-    .filter((name) => name !== 'functionDeclarations')
-    .map((name) => ({ name, identifier: 'google', ranBy: 'provider' }))
 }
 
 /** By the class of the model, or the class that it extends. */

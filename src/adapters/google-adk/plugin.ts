@@ -12,6 +12,7 @@ import { share } from '../sdk-run/shared-use.ts'
 import { unseenTool, warnOfUnseen } from '../unseen.ts'
 import {
   type AdkAgent,
+  type AdkCodeExecutor,
   type AdkContent,
   type AdkFunctionNode,
   type AdkInvocation,
@@ -25,6 +26,7 @@ import {
 import type { AgentRun } from './agent-run.ts'
 import { AgentRuns } from './agent-runs.ts'
 import { observeTools } from './agent-tools.ts'
+import { observeExecutor, unseenExecutor } from './code-executor.ts'
 import { liveAgent } from './live-agent.ts'
 import { askedBy, ownModel, unseenModel, whoseRequest } from './observed-models.ts'
 import { watchSessions } from './session-service.ts'
@@ -213,6 +215,7 @@ class AdkPlugin {
     }
     const { agent: asking } = invocationContext
     if (asking === undefined) return undefined
+    unseenExecutor(agent, asking)
     if (isLocked(asking, 'canonicalModel')) unseenModel(agent, asking)
     else share(this.#patches, asking, () => ownModel(asking))
     return undefined
@@ -278,6 +281,10 @@ class AdkPlugin {
     return replace(tool, 'runAsync', standIn)
   }
 
+  static #ownExecutor(executor: AdkCodeExecutor): () => void {
+    return observeExecutor(executor, (context) => AdkPlugin.#of(context)?.runOf(context))
+  }
+
   /** Whose run it is: of those that have run with the same agent, with the same tool. */
   static #of(context: AdkInvocation | undefined): AdkPlugin | undefined {
     const plugin = context?.pluginManager?.getPlugin('hookspan')
@@ -295,7 +302,7 @@ class AdkPlugin {
   }
 
   #observeTools(agent: AdkAgent): void {
-    observeTools(agent, this.#patches, AdkPlugin.#ownTool)
+    observeTools(agent, this.#patches, AdkPlugin.#ownTool, AdkPlugin.#ownExecutor)
   }
 
   #tool(agent: AgentRun, tool: AdkTool): AdkTool {

@@ -1,6 +1,6 @@
 import { AsyncLocalStorage } from 'node:async_hooks'
 import { ToolResult, tellsFailure, wordsOf } from '../../dispatcher/calls/tool-outcome.ts'
-import type { ToolOutcome } from '../../dispatcher/index.ts'
+import type { ToolCallInit, ToolOutcome } from '../../dispatcher/index.ts'
 import { jsonIn } from '../../internal/json.ts'
 import { defined, isRecord } from '../../internal/objects.ts'
 import { asName, asObject, asText, type Loose } from '../../wire/reading.ts'
@@ -13,8 +13,8 @@ import { withSpans } from './sdk-spans.ts'
 /** ADK's own tool, which hands the run over to another agent. */
 const TRANSFER = 'transfer_to_agent'
 
-/** Which tool is at work, and of which run. */
-const atWork = new AsyncLocalStorage<{ readonly agent: AgentRun; readonly tool: AdkTool }>()
+/** Which tool, or what runs code, is at work, and of which run. */
+const atWork = new AsyncLocalStorage<{ readonly agent: AgentRun; readonly tool: object }>()
 
 export function isAtWork(tool: AdkTool): boolean {
   return atWork.getStore()?.tool === tool
@@ -27,31 +27,40 @@ export async function callTool(
   asked: AdkToolCall,
   perform: (asked: AdkToolCall) => Promise<unknown>,
 ): Promise<unknown> {
-  // A tool that is a workflow runs others, and so may the code of any.
-  const within = atWork.getStore()?.agent === agent ? currentCalls() : undefined
-  const calls = within ?? (await agent.run.calls())
-  const call = calls.openToolCall<unknown, unknown>({
+  const init: ToolCallInit = {
     apiName: tool.name,
     args: asked.args,
-    // The SDK waits for the tools that are at work, and begins the others of the reply.
-    outlastsAbort: true,
     ...((tool.agent !== undefined || tool.name === TRANSFER) && { source: 'agent' }),
     ...defined({
       toolCallId: asName(asked.toolContext.functionCallId),
       description: asName(tool.description),
       inputSchema: schemaOf(tool),
     }),
-  })
-  const body = (args: unknown) => withSpans(() => perform({ ...asked, args: args as Loose }))
+  }
   let gave: unknown
-  const outcome = await call.run(async (args) => {
-    const result = await atWork.run({ agent, tool }, () => body(args))
+  const outcome = await openOutcome(agent, tool, init, async (args) => {
+    const result = await perform({ ...asked, args: args as Loose })
     const open = unconfirmed(asked, result)
     if (open !== undefined) gave = result
     return open ?? asFailed(result)
   })
   if (gave !== undefined && 'result' in outcome && outcome.result === gave) return gave
   return givenOf(outcome)
+}
+
+/** @param tool what is at work while the body runs. */
+export async function openOutcome(
+  agent: AgentRun,
+  tool: object,
+  init: ToolCallInit,
+  body: (args: unknown) => Promise<unknown>,
+): Promise<ToolOutcome> {
+  // A tool that is a workflow runs others, and so may the code of any.
+  const within = atWork.getStore()?.agent === agent ? currentCalls() : undefined
+  const calls = within ?? (await agent.run.calls())
+  // The SDK waits for the tools that are at work, and begins the others of the reply.
+  const call = calls.openToolCall<unknown, unknown>({ ...init, outlastsAbort: true })
+  return call.run((args) => atWork.run({ agent, tool }, () => withSpans(() => body(args))))
 }
 
 /** A call that a human has not confirmed, or not yet, has not done what it was asked for, as the SDK says in its result's place. */
