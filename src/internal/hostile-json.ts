@@ -33,7 +33,7 @@ function utf8(bytes: Uint8Array): string {
 }
 
 /** The first key that an object of a text has twice, in quotes. The text is known to be JSON. */
-function repeatedKey(text: string): string | undefined {
+export function repeatedKey(text: string): string | undefined {
   /** The keys of each object that is open; a list has none. */
   const open: (Set<string> | undefined)[] = []
   const tokens = /["[\]{}]/g

@@ -29,6 +29,7 @@ import {
   ToolReplay,
 } from '../mock/index.ts'
 import { letGo } from '../mock/mock-tools.ts'
+import { assertMode } from '../mock/recordings/replay-options.ts'
 import { isSubAgent } from '../mock/sub-agent.ts'
 import { GEN_AI, HOOKSPAN } from '../spans/names.ts'
 import type { RecordedSpan } from '../spans/span-tree.ts'
@@ -168,7 +169,9 @@ export class TestKit {
     const { CI, HOOKSPAN_REPLAY_MODE } = process.env
     // `True` of AppVeyor, `1` of others.
     const fallback = /^(0|false|)$/i.test(CI ?? '') ? 'auto' : 'strict'
-    const chosen = mode ?? ((HOOKSPAN_REPLAY_MODE || fallback) as ReplayMode)
+    const told = HOOKSPAN_REPLAY_MODE || fallback
+    if (mode === undefined) assertMode(told, 'HOOKSPAN_REPLAY_MODE')
+    const chosen = mode ?? (told as ReplayMode)
     const { folder: _folder, ...more } = options
     const replay = replayTools(this.dispatcher, { ...more, file, mode: chosen })
     this.#replays.push({ replay, mode: chosen })

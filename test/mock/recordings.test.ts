@@ -606,6 +606,9 @@ describe('replayTools', () => {
     expect(existsSync(join(folder, 'none.json'))).toBe(false)
     expect(open({ file: join(folder, 'none.json') })).toThrow('Record it first, with mode "record" or "auto"')
     expect(open({ file: write('{') })).toThrow('is not JSON')
+    expect(open({ file: write('{"calls": [{ "result": 1, "result": 2 }]}') })).toThrow(
+      'has the key "result" twice in one object. Keep one of the two, or record it again',
+    )
     expect(open({ file: write('{}') })).toThrow('has the format `undefined`')
     expect(open({ file: write('{"format":"hookspan-recording","version":9}') })).toThrow('has version `9`')
     expect(

@@ -25,6 +25,7 @@ test('goes by HOOKSPAN_REPLAY_MODE first, and by no other word', ({ replay }) =>
   vi.stubEnv('CI', 'true')
   vi.stubEnv('HOOKSPAN_REPLAY_MODE', 'recrod')
   expect(() => replay({ folder })).toThrow(
-    'Expected `mode` to be "strict", "record" or "auto", got `"recrod"`',
+    'Expected `HOOKSPAN_REPLAY_MODE` to be "strict", "record" or "auto", got `"recrod"`',
   )
+  expect(() => replay({ folder, mode: 'recrod' as never })).toThrow('Expected `mode` to be "strict"')
 })

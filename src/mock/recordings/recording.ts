@@ -1,5 +1,6 @@
 import { describeValue, errorMessage } from '../../internal/errors.ts'
 import { a, assertFields, expected, type Fields, refusing, required, shape } from '../../internal/expect.ts'
+import { repeatedKey } from '../../internal/hostile-json.ts'
 import { canonicalJson, digestOf, jsonIn, wholeJson } from '../../internal/json.ts'
 import { defined } from '../../internal/objects.ts'
 import { readRegularFile } from '../../internal/read-regular-file.ts'
@@ -127,6 +128,13 @@ export function readRecording(path: string): ToolRecording {
     value = JSON.parse(text)
   } catch (error) {
     throw invalid(`"${path}" is not JSON (${errorMessage(error)}). Record it again`, error)
+  }
+  // As two that were merged have it: the first of the two would be dropped, and nobody told.
+  const twice = repeatedKey(text)
+  if (twice !== undefined) {
+    throw invalid(
+      `"${path}" has the key ${twice} twice in one object. Keep one of the two, or record it again`,
+    )
   }
   return checkRecording(value, `"${path}"`)
 }

@@ -50,11 +50,15 @@ export const REPLAY_FIELDS: Fields<ReplayToolsOptions> = {
   mode: a.value,
 }
 
+/** @param name of the option, or of the variable that says it. @throws HookspanError `INVALID_OPTION`. */
+export function assertMode(mode: string, name = 'mode'): asserts mode is ReplayMode {
+  if (['strict', 'record', 'auto'].includes(mode)) return
+  throw expected(`\`${name}\` to be "strict", "record" or "auto"`, mode)
+}
+
 /** What the options come to, by whether there is a file. */
 export function readMode({ mode = 'strict', file, recording }: ReplayToolsOptions): 'replay' | 'record' {
-  if (!['strict', 'record', 'auto'].includes(mode)) {
-    throw expected('`mode` to be "strict", "record" or "auto"', mode)
-  }
+  assertMode(mode)
   if ((file === undefined) === (recording === undefined) || (recording !== undefined && mode !== 'strict')) {
     throw new HookspanError(
       'INVALID_OPTION',
