@@ -17,7 +17,7 @@ export interface ReplayFixtureOptions {
 export interface TestTask {
   readonly id: string
   readonly name: string
-  readonly file?: { readonly filepath: string }
+  readonly file?: { readonly filepath: string; readonly projectName?: string }
   readonly suite?: object
 }
 
@@ -47,10 +47,11 @@ export function recordingPath(task: TestTask, options: ReplayFixtureOptions = {}
   )
 }
 
-/** Below the folder, for the trace of a failed test: one of its own, also beside a test of the same name. */
+/** Below the folder, for the trace of a failed test: one of its own, also beside a test of the same name, or itself in another project. */
 export function tracePath(task: TestTask, root: string): string {
   const place = relative(process.cwd(), task.file?.filepath ?? '')
-  const folder = join(root, place.startsWith('..') || isAbsolute(place) ? basename(place) : place)
+  const project = slugOf(task.file?.projectName ?? '')
+  const folder = join(root, project, place.startsWith('..') || isAbsolute(place) ? basename(place) : place)
   const slug = slugOf(fullName(task))
   for (let count = 1; ; count++) {
     const path = join(folder, `${slug}${count === 1 ? '' : `-${count}`}.json`)
