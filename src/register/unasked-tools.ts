@@ -1,5 +1,6 @@
 import type { Plugin } from '../dispatcher/index.ts'
-import type { LlmRequest } from '../hooks/index.ts'
+import type { LlmRequest, ToolCallContext, ToolCallRequest } from '../hooks/index.ts'
+import { canonicalJson } from '../internal/json.ts'
 import { formatOfRequest, partReader } from '../wire/formats.ts'
 import { asList, asObjects } from '../wire/reading.ts'
 import { tell } from './tell.ts'
@@ -13,7 +14,7 @@ const MOST = 1_000
  */
 export class UnaskedTools {
   /** What models asked for, by its id, or its name where it has none. */
-  readonly #asked = new Map<string, string>()
+  readonly #asked = new Map<string, ToolCallRequest>()
   readonly #told = new Set<string>()
 
   readonly plugin: Plugin = {
@@ -23,8 +24,7 @@ export class UnaskedTools {
         id: 'register:asked',
         type: 'afterLlmCall',
         handler: ({ response }) => {
-          for (const { toolCallId, apiName } of response.toolCalls ?? [])
-            this.#asked.set(toolCallId || apiName, apiName)
+          for (const call of response.toolCalls ?? []) this.#asked.set(call.toolCallId || call.apiName, call)
           for (const id of this.#asked.keys()) {
             if (this.#asked.size <= MOST) break
             this.#asked.delete(id)
@@ -36,17 +36,22 @@ export class UnaskedTools {
     ],
   }
 
-  #seen({ toolCallId, apiName }: { readonly toolCallId: string; readonly apiName: string }): void {
-    if (this.#take(toolCallId) === undefined) this.#take(apiName)
+  #seen({ toolCallId, apiName, source, args }: ToolCallContext): void {
+    if (this.#take(toolCallId) !== undefined || this.#take(apiName) !== undefined || source !== 'mcp') return
+    // Whoever asks a server by itself gives its tools names that begin with the server's.
+    const asked = [...this.#asked].find(
+      ([, call]) => isNamedBy(call.apiName, apiName) && canonicalJson(call.args) === canonicalJson(args),
+    )
+    if (asked !== undefined) this.#asked.delete(asked[0])
   }
 
   /** By the model's id, or by the name: Google's are answered by that, and what calls a tool may know no id. */
   #take(idOrName: string): string | undefined {
     const asked = [...this.#asked]
-    const [id, name] =
-      asked.find(([id]) => id === idOrName) ?? asked.find(([, name]) => name === idOrName) ?? []
+    const [id, call] =
+      asked.find(([id]) => id === idOrName) ?? asked.find(([, { apiName }]) => apiName === idOrName) ?? []
     if (id !== undefined) this.#asked.delete(id)
-    return name
+    return call?.apiName
   }
 
   /** Looks into what was said since the model's last word. */
@@ -70,6 +75,11 @@ export class UnaskedTools {
       `the program runs tools by itself (${fresh.join(', ')}): no gate and no mock of hookspan.config.* was asked here. wrapTools() of hookspan/adapter asks those of its dispatcher.`,
     )
   }
+}
+
+/** `mcp__shop__find`, `shop.find`: of the tool `find`. */
+function isNamedBy(given: string, apiName: string): boolean {
+  return given.endsWith(apiName) && /[^A-Za-z0-9]$/.test(given.slice(0, -apiName.length))
 }
 
 /** Whether it decides on tools, or stands in for them. */

@@ -141,6 +141,16 @@ it.each(['chat', 'responses', 'messages', 'google'])(
   },
 )
 
+it('of tools of MCP servers that a program gives other names, tells of none that was decided on', async () => {
+  const toolCalls = ['shop_wipe', 'own_wipe'].map((name) => ({ name, arguments: { what: name } }))
+  const model = await startScriptedServer({ steps: [{ toolCalls }, { content: 'done' }] })
+  onTestFinished(() => model.close())
+  const env = programEnv(model.baseURL, 'http://127.0.0.1:9')
+  const { code, stdout, stderr } = await registered(at('mcp-renamed.mjs'), { env, cwd: guarded() })
+  expect({ code, stdout }, stderr).toEqual({ code: 0, stdout: 'done\n' })
+  expect(stderr).toMatch(/^hookspan: the program runs tools by itself \(own_wipe\): no gate/m)
+})
+
 it.each(['plain', 'typed'])('decides on the %s functions of a ResponsesToolRunner', async (kind) => {
   const ask = { toolCalls: [{ id: 'call_1', name: 'wipe', arguments: { what: 'all' } }] }
   const model = await startScriptedServer({ steps: [ask, { content: 'done' }, ask, { content: 'done' }] })
