@@ -606,6 +606,8 @@ new OpenAI().chat.completions
             ...env,
             OTEL_EXPORTER_OTLP_ENDPOINT: `http://localhost:${port}`,
             NODE_OPTIONS: '',
+            // By npx.
+            npm_command: 'exec',
           },
           stdio: ['ignore', 'ignore', 'pipe'],
         },

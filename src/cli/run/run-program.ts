@@ -193,10 +193,10 @@ function cutOff(reported: Set<string>): boolean {
 
 function untilInterrupted(): Promise<void> {
   tell('the viewer stays open; Ctrl-C ends it.')
-  return new Promise((resolve) => {
-    for (const signal of ENDING) process.once(signal, () => resolve())
-    whenLeft(resolve)
-  })
+  const { promise, resolve } = Promise.withResolvers<void>()
+  for (const signal of ENDING) process.once(signal, () => resolve())
+  const stopLooking = whenLeft(resolve)
+  return promise.finally(stopLooking)
 }
 
 /** As a shell sees it that started the program itself. */
