@@ -465,6 +465,26 @@ describe('an observed client of @google/genai', () => {
     },
   )
 
+  it.each<[object, string]>([
+    [
+      { temperature: 0 },
+      "`temperature`, which Google's client does not ask a model. Set `config: { ...config, temp",
+    ],
+    [{ max_tokens: 5 }, 'Set `config: { ...config, maxOutputTokens }`'],
+    [{ messages: [] }, 'Say `contents`'],
+    [{ model: 'cheaper' }, 'chosen by who makes the call'],
+    [{ config: { max_tokens: 5 } }, 'In `config` say `maxOutputTokens`'],
+    [{ config: { top_p: 0 } }, 'In `config` say `topP`'],
+    [{ config: { httpOptions: {} } }, 'set by who makes the call'],
+  ])('asks nobody where a gate sets what would not be sent: %j', async (set, mend) => {
+    const { ai, dispatcher, fetch } = observed(DONE)
+    dispatcher.use({ name: 'g', gates: [{ id: 'g', point: 'beforeLlmCall', decide: () => mutate(set) }] })
+    for (const method of ['generateContent', 'generateContentStream'] as const) {
+      await expect(ai.models[method]({ model, contents: 'hi' })).rejects.toThrow(mend)
+    }
+    expect(fetch.requests).toEqual([])
+  })
+
   it('ends where a gate stops it, and refuses a gate that it cannot hold', async () => {
     const { ai, dispatcher, fetch } = observed(SEARCH)
     const stop = {

@@ -272,6 +272,17 @@ describe('an interaction', () => {
     },
   )
 
+  it.each([
+    [{ model: 'cheaper' }, '`model`'],
+    [{ stream: 'other' }, '`stream`'],
+  ])('asks nobody where a gate sets what would not be sent: %j', async (set, field) => {
+    const { ai, dispatcher, fetch } = observed(DONE)
+    dispatcher.use({ name: 'g', gates: [{ id: 'g', point: 'beforeLlmCall', decide: () => mutate(set) }] })
+    await expect(ai.interactions.create(ask)).rejects.toThrow(field)
+    await expect(stream(ai)).rejects.toThrow(field)
+    expect(fetch.requests).toEqual([])
+  })
+
   it.each<[string, (stream: ReadableStream<unknown>) => Promise<unknown>]>([
     ['iterated', all],
     ['by a reader', async (events) => (await events.getReader().read()).value],

@@ -516,6 +516,20 @@ describe.each(['1', '2'] as const)('version %s of the MCP SDK', (version) => {
     expect(both.asked).toEqual([])
   })
 
+  it.each([
+    [{ max_tokens: 5 }, 'Say `maxTokens`'],
+    [{ model: 'cheaper' }, 'Say `modelPreferences'],
+    [{ temperature: 0, maxTokens: 5 }, undefined],
+  ])('a gate sets of what a server asks the model what is sent, or it is refused: %j', async (set, mend) => {
+    const both = await pair()
+    const { dispatcher } = tracked()
+    observeMcpClient(both.client, { dispatcher })
+    dispatcher.use({ name: 'g', gates: [{ id: 'g', point: 'beforeLlmCall', decide: () => mutate(set) }] })
+    const answer = JSON.stringify(await call(both, 'thinks'))
+    if (mend === undefined) expect(both.asked).toMatchObject([set])
+    else expect([answer, both.asked]).toEqual([expect.stringContaining(mend), []])
+  })
+
   it("keeps the user's storage and trace in its tools, and ends a call with its run", async () => {
     using setup = traced()
     const { client, server } = await pair()

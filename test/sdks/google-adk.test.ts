@@ -203,6 +203,21 @@ it('gates change the input, the request and the reply', async () => {
   expect(JSON.stringify(agent.model.requests)).not.toMatch(/secret/)
 })
 
+it.each<[object, string]>([
+  [{ temperature: 0 }, 'Set `config: { ...config, temperature }`'],
+  [{ config: { max_tokens: 5 } }, 'In `config` say `maxOutputTokens`'],
+  [{ config: { labels: { team: 'a' } } }, '`labels`'],
+])('asks no model where a gate sets what would not be sent: %j', async (set, mend) => {
+  const dispatcher = new HookDispatcher()
+  using log = recordEvents(dispatcher)
+  dispatcher.use({ name: 'g', gates: [{ id: 'g', point: 'beforeLlmCall', decide: () => mutate(set) }] })
+  const agent = agentOn([{ content: 'the answer' }], [])
+  await run(agent, [hookspanPlugin({ dispatcher })]).catch(() => {})
+  expect(agent.model.requests).toEqual([])
+  const failed = log.events.find(({ hookType }) => hookType === 'onLlmCallError')
+  expect(failed).toMatchObject({ errorMessage: expect.stringContaining(mend) })
+})
+
 it('tells the tool of an MCP server that says it failed as failed, and the model what the tool said', async () => {
   const broken = { content: [{ type: 'text', text: 'broken' }], isError: true }
   const asked = async (plugins: readonly object[]) => {

@@ -1,6 +1,6 @@
 import type { LlmRequest } from '../../hooks/index.ts'
-import { HookspanError } from '../../internal/errors.ts'
 import { didYouMean } from '../../internal/expect.ts'
+import { assertSent } from '../gate-request.ts'
 
 /** What the SDK asks a language model with. */
 const CALL_OPTIONS = [
@@ -28,26 +28,25 @@ const OWN_NAMES: Readonly<Record<string, string>> = {
 }
 
 /**
- * Refuses what gates set and no model of the SDK is asked: the call would be made as before, and told as changed.
+ * Refuses what gates set and no model of the SDK is asked, as another model or a stream where there is none.
  *
  * @throws HookspanError `NOT_CAPABLE`.
  */
-export function assertSent(asked: LlmRequest, effective: LlmRequest): void {
-  if (effective === asked) return
-  if (effective.modelId !== asked.modelId) {
-    throw refused('modelId', ' The model that it was given is asked: have `prepareStep` choose another one.')
-  }
-  for (const key of Object.keys(effective)) {
-    if (key in asked || effective[key] === undefined || CALL_OPTIONS.includes(key)) continue
-    const own = OWN_NAMES[key]
-    const hint = own === undefined ? didYouMean(key.replaceAll('_', ''), CALL_OPTIONS) : ` Say \`${own}\`.`
-    throw refused(key, `${hint} It takes ${CALL_OPTIONS.join(', ')}.`)
-  }
+export function assertAsked(asked: LlmRequest, effective: LlmRequest): void {
+  assertSent(asked, effective, {
+    by: 'the AI SDK',
+    isSent: (field) => !Object.hasOwn(OURS, field) && (field in asked || CALL_OPTIONS.includes(field)),
+    mend: (field) => OURS[field] ?? `${ownName(field)} It takes ${CALL_OPTIONS.join(', ')}.`.trim(),
+  })
 }
 
-function refused(key: string, mend: string): HookspanError {
-  return new HookspanError(
-    'NOT_CAPABLE',
-    `A beforeLlmCall gate set \`${key}\`, which the AI SDK does not ask a model.${mend}`,
-  )
+/** What is told and is nothing that a model is asked with. */
+const OURS: Readonly<Record<string, string>> = {
+  modelId: 'The model that it was given is asked: have `prepareStep` choose another one.',
+  stream: 'Whether a reply is streamed is said by the function that is called.',
+}
+
+function ownName(field: string): string {
+  const own = OWN_NAMES[field]
+  return own === undefined ? didYouMean(field.replaceAll('_', ''), CALL_OPTIONS) : `Say \`${own}\`.`
 }

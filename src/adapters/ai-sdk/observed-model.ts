@@ -8,7 +8,7 @@ import type { Loose } from '../../wire/reading.ts'
 import { rewritten } from '../../wire/rewrite.ts'
 import { configuredServer } from '../configured-server.ts'
 import type { ObservedRun } from '../sdk-run/observed-run.ts'
-import { assertSent } from './call-options.ts'
+import { assertAsked } from './call-options.ts'
 import { ModelStream } from './model-stream.ts'
 import { providerName } from './provider-name.ts'
 import type { SdkModel, SdkModelOptions, SdkStreamReply } from './sdk.ts'
@@ -138,7 +138,7 @@ class ObservedModel {
       this.#reply(message, init.request, given)
     const calls = await this.#run.calls()
     const ask = (request: LlmRequest) => {
-      assertSent(init.request, request)
+      assertAsked(init.request, request)
       return this.#model.doGenerate?.(this.#sent(options, request))
     }
     return this.#noted(calls.llmCall({ ...init, standIn }, ask))
@@ -174,7 +174,7 @@ class ObservedModel {
     const calls = await this.#run.calls()
     const asked = { ...init.request, stream: true }
     const ask = async (request: LlmRequest): Promise<unknown> => {
-      assertSent(asked, request)
+      assertAsked(asked, request)
       const reply = await this.#model.doStream?.(this.#sent(options, request))
       return abortedBy(stream.from(reply as SdkStreamReply), options.abortSignal)
     }

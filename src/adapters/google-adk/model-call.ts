@@ -4,6 +4,7 @@ import { generateContent } from '../../wire/generate-content.ts'
 import { asObject, asObjects, asText, type Loose } from '../../wire/reading.ts'
 import { rewritten } from '../../wire/rewrite.ts'
 import { isStream } from '../../wire/watch-stream.ts'
+import { assertSentToGoogle } from '../gate-request.ts'
 import { hostedTools } from '../generated-client/hosted-tools.ts'
 import { relay } from '../sdk-loop/relay.ts'
 import type { AdkContent, AdkModel, AdkRequest, AdkResponse } from './adk.ts'
@@ -61,7 +62,14 @@ async function* observedCall(
     const { reply, response } = decided
     return yield isStream(reply) ? { content: await contentOf(reply) } : standIn(response)
   }
-  const effective = decided.request === told ? request : effectiveOf(request, decided.request)
+  let effective: AdkRequest
+  try {
+    assertSentToGoogle(told, decided.request, OURS)
+    effective = decided.request === told ? request : effectiveOf(request, decided.request)
+  } catch (error) {
+    call.fail(error)
+    throw error
+  }
   const responses = new WeakMap<object, AdkResponse>()
   const answers = relay(ask(effective), (step) => call.run(() => withSpans(step)))
   const stream = (await call.settle(chunksOf(answers, responses, wholes))) as AsyncIterable<object>

@@ -9,6 +9,7 @@ import { rewritten } from '../../wire/rewrite.ts'
 import { isStream } from '../../wire/watch-stream.ts'
 import { BackgroundReply } from '../background-replies.ts'
 import { withEither } from '../either-signal.ts'
+import { assertSent } from '../gate-request.ts'
 import { hostedTools } from '../generated-client/hosted-tools.ts'
 import type { ObserveOptions } from '../generated-client/options.ts'
 import { currentCalls, type SafeCalls } from '../safe/calls.ts'
@@ -62,6 +63,9 @@ export function lookAt(
   return look(reply, () => get(id, params, given), params?.stream === true, begun)
 }
 
+/** What of a request no gate can change. */
+const KEPT = ['model', 'agent', 'api_version', 'stream']
+
 type Server = Pick<LlmCallInit, 'model' | 'provider' | 'serverAddress' | 'serverPort'>
 
 class Interaction {
@@ -106,6 +110,11 @@ class Interaction {
     }
     let sent: Promise<unknown> | undefined
     const send = (asked: LlmRequest, runs: AbortSignal | undefined) => {
+      assertSent(request, asked, {
+        by: "Google's client",
+        isSent: (field) => !KEPT.includes(field),
+        mend: () => 'It is set by who makes the call.',
+      })
       const changed = asked === request ? this.#params : this.#changed(asked)
       return this.#within(runs, async (how) => {
         sent = this.#create(changed, how)

@@ -8,6 +8,7 @@ import { asObject, type Loose } from '../../wire/reading.ts'
 import { rewritten } from '../../wire/rewrite.ts'
 import { isStream } from '../../wire/watch-stream.ts'
 import { withEither } from '../either-signal.ts'
+import { assertSentToGoogle } from '../gate-request.ts'
 import { hostedTools } from '../generated-client/hosted-tools.ts'
 import { currentCalls, type SafeCalls } from '../safe/calls.ts'
 import { SdkLoop } from '../sdk-loop/sdk-loop.ts'
@@ -74,6 +75,7 @@ async function told(models: Models, params: Params, ask: Ask, how: How): Promise
   const reply = await calls.llmCall(init, (asked, { signal }) =>
     withEither(abortSignal, signal, (either) => {
       sends = true
+      assertSentToGoogle(request, asked, KEPT)
       const sent = signal === undefined && asked === request ? params : changed(params, asked, either)
       const answer = ask.call(models, sent)
       return how.streams ? answer.then((stream) => abortedBy(stream, abortSignal, abortError)) : answer
@@ -88,6 +90,8 @@ async function told(models: Models, params: Params, ask: Ask, how: How): Promise
   if (there === undefined) return reply
   return ask.call(answering(models, isStream(there) ? there : [there]), params)
 }
+
+const KEPT = new Set(['httpOptions', 'abortSignal'])
 
 /** Keys and headers are shown to nobody, and stay. */
 function changed(params: Params, asked: LlmRequest, signal: AbortSignal | undefined): Params {

@@ -14,6 +14,7 @@ import {
   parseArguments,
   present,
 } from '../../wire/reading.ts'
+import { assertSent } from '../gate-request.ts'
 import type { SafeCalls } from '../safe/calls.ts'
 
 const ACTIONS: Readonly<Record<string, HumanAction>> = {
@@ -53,7 +54,29 @@ export function askModel(calls: SafeCalls, params: Loose, ask: (params: Loose) =
     read,
     standIn: write,
   }
-  return calls.llmCall(init, async (asked) => ask({ ...asked, ...defined({ _meta }) }))
+  return calls.llmCall(init, async (asked) => {
+    assertSent(request, asked, {
+      by: 'a question over MCP',
+      isSent: (field) => field in request || FIELDS.includes(field),
+      mend: (field) => `${OWN_NAMES[field] ?? ''} It takes ${FIELDS.join(', ')}.`.trim(),
+    })
+    return ask({ ...asked, ...defined({ _meta }) })
+  })
+}
+
+/** Of `sampling/createMessage`: clients leave out what else is said. */
+const FIELDS = [
+  ...['messages', 'systemPrompt', 'maxTokens', 'temperature', 'stopSequences', 'tools', 'toolChoice'],
+  ...['modelPreferences', 'includeContext', 'metadata'],
+]
+
+const OWN_NAMES: Readonly<Record<string, string>> = {
+  model: 'Say `modelPreferences: { hints: [{ name }] }`.',
+  max_tokens: 'Say `maxTokens`.',
+  stop: 'Say `stopSequences`.',
+  stop_sequences: 'Say `stopSequences`.',
+  system: 'Say `systemPrompt`.',
+  tool_choice: 'Say `toolChoice`.',
 }
 
 const blocksOf = (reply: unknown) => asObjects([asObject(reply)?.content].flat())
