@@ -1,5 +1,6 @@
 import { AgentCall } from '../dispatcher/calls/call-agent.ts'
 import { coreOf } from '../dispatcher/calls/call-maker.ts'
+import { answerIn } from '../dispatcher/calls/called-agent.ts'
 import { CallRefused, RunSuspended } from '../dispatcher/calls/suspended.ts'
 import type { Operation, ParentOperation, WaitingCall } from '../dispatcher/index.ts'
 import { currentCalls } from '../dispatcher/index.ts'
@@ -54,8 +55,7 @@ export function subAgentTool(agent: Agent, runChild: RunChild): AgentTool {
         .catch((error: unknown) => {
           throw run === undefined ? asRefusal(error) : error
         })
-      // What a gate answered in the agent's place.
-      if (run === undefined) return answer
+      if (run === undefined) return answerIn(answer)
       if (run.status === 'waiting_for_human') throw new RunSuspended(`Agent "${name}" waits for a human.`)
       if (run.reason === 'done') return run.content
       throw new Error(unfinished(name, run))

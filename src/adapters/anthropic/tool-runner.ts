@@ -3,8 +3,8 @@ import { defined } from '../../internal/objects.ts'
 import { messages } from '../../wire/anthropic-messages.ts'
 import { asList, asObject, asObjects, asText, type Loose } from '../../wire/reading.ts'
 import type { ObserveOptions } from '../generated-client/options.ts'
+import { instructionIn, saidIn } from '../instruction.ts'
 import { allOrNone, replace } from '../replace.ts'
-import { saidIn } from '../sdk-loop/said.ts'
 import { type FailedCall, type LoopInit, SdkLoop } from '../sdk-loop/sdk-loop.ts'
 import { whenGone } from '../when-gone.ts'
 import { ANTHROPIC_CAPABILITIES } from './capabilities.ts'
@@ -135,7 +135,6 @@ class WatchedRunner implements ToolPlace {
   #told(): LoopInit {
     const { messages: input, system, tools } = this.runner.params
     const { dispatcher, operation, agentName } = this.#options
-    const asked = asList(input).findLast((message) => asObject(message)?.role === 'user')
     const names = asList(tools).flatMap((tool) =>
       isRunnable(tool) && typeof tool.name === 'string' ? [{ name: tool.name }] : [],
     )
@@ -144,7 +143,7 @@ class WatchedRunner implements ToolPlace {
       operation,
       adapter: { name: 'anthropic', capabilities: ANTHROPIC_CAPABILITIES },
       signal: this.#signal,
-      instruction: saidIn(asObject(asked)?.content),
+      instruction: instructionIn(input) ?? '',
       ...(defined({
         agentName,
         input,

@@ -3,6 +3,7 @@ import { defined } from '../../internal/objects.ts'
 import { generateContent } from '../../wire/generate-content.ts'
 import { asList, asObject, asText } from '../../wire/reading.ts'
 import type { ObserveOptions } from '../generated-client/options.ts'
+import { instructionIn } from '../instruction.ts'
 import { currentCalls } from '../safe/calls.ts'
 import { SdkLoop } from '../sdk-loop/sdk-loop.ts'
 import { withOwn } from '../sdk-loop/with-own.ts'
@@ -131,7 +132,7 @@ function begin(
       adapter: { name: 'google-genai', capabilities: GOOGLE_GENAI_CAPABILITIES },
       signal: config?.abortSignal,
     }),
-    instruction: textOf(asList(contents).at(-1) ?? contents),
+    instruction: instructionIn(contents) ?? '',
     input: contents,
     ...defined({ agentName, instructions: textOf(config?.systemInstruction) || undefined }),
   })

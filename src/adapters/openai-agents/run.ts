@@ -9,6 +9,7 @@ import type { CompletionReason } from '../../hooks/index.ts'
 import { HookspanError } from '../../internal/errors.ts'
 import { defined, isRecord } from '../../internal/objects.ts'
 import { asName } from '../../wire/reading.ts'
+import { instructionIn, withInstruction } from '../instruction.ts'
 import { currentCalls } from '../safe/calls.ts'
 import type { SafeAgentCall } from '../safe/held-calls.ts'
 import { startOperation } from '../safe/operation.ts'
@@ -16,7 +17,6 @@ import { isStepLimit } from '../sdk-run/loop-limits.ts'
 import { warnOfFailure } from '../warn-once.ts'
 import { ADAPTER } from './capabilities.ts'
 import { keepDecided } from './handoffs.ts'
-import { instructionIn, withInstruction } from './instruction.ts'
 import { nameOf, observeModel, observeProvider } from './model.ts'
 import { lastWord, putOutcome, putToolOutcome } from './outcome.ts'
 import { tellAsked } from './own-approvals.ts'
@@ -60,12 +60,13 @@ export async function observedRun(dispatcher: HookDispatcher, asked: Asked): Pro
   const agentName = asName(asked.agent?.name)
   const call = calls.openAgentCall<unknown>({
     ...(agentName && { agentName }),
-    instruction: instructionIn(asked.input),
+    instruction: instructionIn(asked.input) ?? '',
   })
   const decided = await call.decided
   if (decided.state === 'run') {
     const { parent, instruction } = decided
-    const input = withInstruction(asked.input, instruction)
+    // A run that goes on has been given its own.
+    const input = isRunState(asked.input) ? asked.input : withInstruction(asked.input, instruction)
     return new ObservedRun(dispatcher, { ...asked, input }, call, frame?.tool).start({ parent })
   }
   if (decided.state === 'skipped') call.settle(decided.result)

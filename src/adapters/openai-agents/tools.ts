@@ -1,10 +1,10 @@
 import { misfitOf, problemBySchema } from '../../adapter/changed-arguments.ts'
+import { answerIn } from '../../dispatcher/calls/called-agent.ts'
 import { CallRefused, RunSuspended } from '../../dispatcher/calls/suspended.ts'
 import type { ToolCallInit, ToolOutcome } from '../../dispatcher/index.ts'
 import { untilAborted } from '../../internal/async.ts'
 import { jsonIn, toContent } from '../../internal/json.ts'
 import { defined, isRecord } from '../../internal/objects.ts'
-import { asObject, asText } from '../../wire/reading.ts'
 import { isLocked } from '../replace.ts'
 import type { SafeToolCall } from '../safe/tool-call.ts'
 import { observeGuardrails, refusedByGuardrail } from './guardrails.ts'
@@ -245,8 +245,7 @@ class Body {
     const { isAgent, refused, parked, answered } = this.#frame
     if (parked) throw new RunSuspended()
     if (answered !== undefined) {
-      const { value } = answered
-      this.#given = { value: asText(asObject(value)?.content) ?? value }
+      this.#given = { value: answerIn(answered.value) }
       return this.#given.value
     }
     // Who runs an agent by hand may have an answer of its own.

@@ -2,9 +2,9 @@ import type { CompleteInit } from '../../dispatcher/index.ts'
 import { defined } from '../../internal/objects.ts'
 import { asList, asObject, asObjects, asText, type Loose, parseArguments } from '../../wire/reading.ts'
 import type { ObserveOptions } from '../generated-client/options.ts'
+import { instructionIn, saidIn } from '../instruction.ts'
 import { replace } from '../replace.ts'
 import type { SafeCalls } from '../safe/calls.ts'
-import { saidIn } from '../sdk-loop/said.ts'
 import { type FailedCall, SdkLoop } from '../sdk-loop/sdk-loop.ts'
 import { warnOnce } from '../warn-once.ts'
 import { OPENAI_CAPABILITIES } from './capabilities.ts'
@@ -81,7 +81,7 @@ function toldOf({ messages, tools }: Loose, { dispatcher, operation, agentName }
   return {
     dispatcher,
     adapter: { name: 'openai', capabilities: OPENAI_CAPABILITIES },
-    instruction: saidIn(said.findLast(({ role }) => role === 'user')?.content),
+    instruction: instructionIn(messages) ?? '',
     tools: names,
     ...defined({
       operation,

@@ -12,6 +12,7 @@ import type {
 import { currentPlace } from '../../dispatcher/run/current.ts'
 import { HookspanError } from '../../internal/errors.ts'
 import { defined } from '../../internal/objects.ts'
+import { instructionIn, withInstruction } from '../instruction.ts'
 import { currentCalls, type SafeCalls } from '../safe/calls.ts'
 import type { SafeAgentCall } from '../safe/held-calls.ts'
 import { SafeOperation, type SafeStep, startOperation } from '../safe/operation.ts'
@@ -93,9 +94,12 @@ export class SdkLoop {
     if (caller !== undefined && tool !== undefined && adapter !== undefined) {
       const call = caller.openAgentCall<Ended>({ agentName: tool, instruction })
       const decided = await call.decided
-      if (decided.state !== 'run' || decided.instruction !== instruction) throw unfit(call, decided)
-      const run = start({ agentName: tool, parent: decided.parent })
-      return new SdkLoop(undefined, run, true, call).#admitted(init.input)
+      const isSame = decided.state === 'run' && decided.instruction === instruction
+      const isKnown = instructionIn(init.input) === instruction
+      if (decided.state !== 'run' || !(isSame || isKnown)) throw unfit(call, decided)
+      const input = isSame ? init.input : withInstruction(init.input, decided.instruction)
+      const run = start({ agentName: tool, parent: decided.parent, ...defined({ input }) })
+      return new SdkLoop(undefined, run, true, call).#admitted(input)
     }
     if (calls !== undefined) return new SdkLoop(calls, undefined, false).#given(init.input)
     if (operation !== undefined && !operation.ended) {
@@ -211,13 +215,16 @@ export class SdkLoop {
     if (!this.#own || this.#run === undefined) return
     const { operationId } = this.#run
     const { reason, content, refusal } = await this.#run.complete(end)
-    this.#call?.settle(defined({ operationId, status: reason, content }) as Ended)
-    if (refusal !== undefined || content !== end.content) {
-      const why = refusal
-        ? `(${refusal.code}): ${refusal.reason}`
-        : 'in words that the SDK cannot be made to say.'
-      throw new HookspanError('CALL_DENIED', `A beforeComplete gate answered for the run ${why}`)
+    if (refusal === undefined && content === end.content) {
+      this.#call?.settle(defined({ operationId, status: reason, content }) as Ended)
+      return
     }
+    const why = refusal
+      ? `(${refusal.code}): ${refusal.reason}`
+      : 'in words that the SDK cannot be made to say.'
+    const error = new HookspanError('CALL_DENIED', `A beforeComplete gate answered for the run ${why}`)
+    this.#call?.fail(error)
+    throw error
   }
 
   /** Nobody holds any more what it is read with. */
@@ -256,7 +263,8 @@ function unfit(
 ): HookspanError {
   const why =
     decided.reason ??
-    'a gate answered in its place, or changed its instruction, which the SDK does not let it do'
+    'a gate answered in its place, or changed an instruction that is none, which the SDK cannot be given; answer the call of ' +
+      'its tool at beforeToolCall'
   const error = new HookspanError('CALL_DENIED', `Agent call denied: ${why}.`, { cause: decided })
   call.fail(error)
   return error

@@ -13,6 +13,7 @@ import { unref } from '../../internal/async.ts'
 import { HookspanError } from '../../internal/errors.ts'
 import { safeStringify } from '../../internal/json.ts'
 import { defined } from '../../internal/objects.ts'
+import { instructionIn, withInstruction } from '../instruction.ts'
 import { currentCalls, type SafeCalls } from '../safe/calls.ts'
 import type { SafeAgentCall } from '../safe/held-calls.ts'
 import { type SafeOperation, type SafeStep, startOperation } from '../safe/operation.ts'
@@ -37,6 +38,8 @@ interface AgentResult {
   readonly operationId: string
   readonly reason: CompletionReason
   readonly content?: string
+  /** What a gate or a human has ended it for. */
+  readonly denial?: { readonly code: string; readonly reason: string }
 }
 
 /**
@@ -112,7 +115,7 @@ export class ObservedRun {
       return
     }
     const { agentName, input } = this.#init
-    const instruction = typeof input === 'string' ? input : safeStringify(input ?? '')
+    const instruction = instructionIn(input) ?? safeStringify(input ?? '')
     this.#agentCall = calls.openAgentCall<AgentResult>({ instruction, ...defined({ agentName }) })
     this.#ready = this.#startChild(this.#agentCall, instruction)
     this.#ready.catch(() => {})
@@ -121,11 +124,16 @@ export class ObservedRun {
   async #startChild(call: SafeAgentCall<AgentResult>, asked: string): Promise<SafeOperation> {
     const decided = await call.decided
     if (decided.state !== 'run') {
-      const why = 'reason' in decided ? `denied (${decided.code}): ${decided.reason}` : 'answered by a gate'
+      const why =
+        'reason' in decided
+          ? `denied (${decided.code}): ${decided.reason}`
+          : 'answered by a gate, which the SDK cannot be given. Answer the call of its tool at beforeToolCall.'
       throw new HookspanError('CALL_DENIED', `The agent's call was ${why}`)
     }
     const { parent, instruction } = decided
-    const input = instruction === asked ? this.#init.input : instruction
+    const { input: given } = this.#init
+    const isKnown = instructionIn(given) !== undefined
+    const input = instruction === asked ? given : isKnown ? withInstruction(given, instruction) : instruction
     const adapter = insideOfATool(this.#host.adapter)
     this.#op = startOperation(this.#host.dispatcher, { ...this.#init, input, adapter, parent })
     this.#op.assertInReach(this.#outOfReach)
@@ -268,8 +276,11 @@ export class ObservedRun {
     }
     const reason = op.signal?.aborted || waitingFor === 'human' ? 'interrupted' : this.#endsWith(op)
     const told = await op.complete({ reason, ...defined({ content }) })
-    this.#agentCall?.settle({ operationId: op.operationId, reason: told.reason, ...defined({ content }) })
-    return refusalOf(told, content)
+    const refusal = refusalOf(told, content)
+    const { operationId, stopRequested: denial } = op
+    if (refusal !== undefined) this.#agentCall?.fail(refusal)
+    else this.#agentCall?.settle({ operationId, reason: told.reason, ...defined({ content, denial }) })
+    return refusal
   }
 
   /** What a gate or a human has ended is denied, whatever limit it was at. */

@@ -44,6 +44,11 @@ export function isParked(result: unknown): boolean {
   return readFields(result, ['status']).status === 'waiting_for_human'
 }
 
+/** What a gate gave in the place of an agent is its last word, or has it as agents give it. */
+export function answerIn(given: unknown): unknown {
+  return asText(readFields(given, ['content']).content) ?? given
+}
+
 export function readChild(result: unknown, name: string): ChildReading {
   const child: Result = readFields(result, READ)
   const { operationId, threadId, costUsd } = child

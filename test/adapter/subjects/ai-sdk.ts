@@ -9,7 +9,7 @@ import type {
   ContractTool,
 } from 'hookspan/adapter/contract'
 import { AI_SDK_CAPABILITIES, observeAISDK, parkedRun, runWith } from 'hookspan/ai-sdk'
-import { USAGE as COUNTS, expertTools, saysOf } from './model.ts'
+import { askedOf, USAGE as COUNTS, expertTools, saysOf, toldAsked } from './model.ts'
 
 interface Saved {
   readonly parked: ParkedOperation
@@ -39,7 +39,7 @@ interface Ran {
 async function start(run: ContractRun, messages: ai.ModelMessage[]): Promise<Ran> {
   const { generateText, streamText } = observeAISDK(ai, { dispatcher: run.dispatcher })
   const options = {
-    model: scripted(run.replies),
+    model: scripted(run.replies, (request) => toldAsked(run, 'contract', request)),
     tools: toolsOf(run),
     messages,
     maxRetries: 0,
@@ -94,7 +94,7 @@ function toolsOf(run: ContractRun): ai.ToolSet {
   const { ToolLoopAgent } = observeAISDK(ai, { dispatcher })
   const expert = new ToolLoopAgent({
     id: subAgent.name,
-    model: scripted(subAgent.replies),
+    model: scripted(subAgent.replies, (request) => toldAsked(run, subAgent.name, request)),
     tools: Object.fromEntries(given(expertTools(run))) as ai.ToolSet,
     stopWhen: ai.isStepCount(15),
   })
@@ -103,9 +103,9 @@ function toolsOf(run: ContractRun): ai.ToolSet {
     properties: { instruction: { type: 'string' } },
   })
   const ask = async ({ instruction }: { instruction: string }) => {
-    return run.stream
-      ? (await expert.stream({ prompt: instruction })).text
-      : (await expert.generate({ prompt: instruction })).text
+    const messages = askedOf(run, instruction)
+    const asked = messages.length > 1 ? { messages } : { prompt: instruction }
+    return run.stream ? (await expert.stream(asked)).text : (await expert.generate(asked)).text
   }
   return Object.fromEntries([
     ...given(tools),
@@ -115,17 +115,21 @@ function toolsOf(run: ContractRun): ai.ToolSet {
 
 type Content = Awaited<ReturnType<MockLanguageModelV4['doGenerate']>>
 
-export function scripted(replies: readonly ContractReply[]): MockLanguageModelV4 {
+export function scripted(
+  replies: readonly ContractReply[],
+  asked?: (request: object) => void,
+): MockLanguageModelV4 {
   const left = [...replies]
-  const next = () => {
+  const next = (request: object) => {
+    asked?.(request)
     const reply = left.shift()
     if (reply === undefined) throw new Error('the model was asked once more than scripted')
     return reply
   }
   return new MockLanguageModelV4({
     modelId: 'contract',
-    doGenerate: async () => replyOf(next()),
-    doStream: async () => ({ stream: streamOf(next()) }),
+    doGenerate: async ({ prompt }) => replyOf(next(prompt)),
+    doStream: async ({ prompt }) => ({ stream: streamOf(next(prompt)) }),
   })
 }
 

@@ -2,7 +2,7 @@ import Anthropic from '@anthropic-ai/sdk'
 import type { ContractReply, ContractRun, ContractSubject, ContractTool } from 'hookspan/adapter/contract'
 import { ANTHROPIC_CAPABILITIES, observeAnthropic } from 'hookspan/anthropic'
 import { scriptedFetch } from 'hookspan/mock'
-import { expertTools, saysOf, stepOf } from './model.ts'
+import { askedOf, expertTools, saysOf, stepOf, toldAsked } from './model.ts'
 
 type Params = Parameters<Anthropic['beta']['messages']['toolRunner']>[0]
 
@@ -15,9 +15,9 @@ export const anthropicSubject: ContractSubject = {
   async run(run) {
     const { dispatcher, agentName, prompt, tools, subAgent, stream, signal } = run
     const client = observeAnthropic(anthropicClient(run), { dispatcher, agentName })
-    const ask = (model: string, content: string, more: Partial<Params>) =>
+    const ask = (model: string, messages: Params['messages'], more: Partial<Params>) =>
       client.beta.messages.toolRunner(
-        { model, max_tokens: 100, messages: [{ role: 'user', content }], tools: [], ...more } as Params,
+        { model, max_tokens: 100, messages, tools: [], ...more } as Params,
         signal && { signal },
       )
     const given = (of: readonly ContractTool[]) =>
@@ -34,7 +34,7 @@ export const anthropicSubject: ContractSubject = {
       input_schema: { type: 'object' as const },
       run: async ({ instruction }: { instruction: string }) =>
         contentOf(
-          await ask(subAgent.name, instruction, {
+          await ask(subAgent.name, askedOf(run, instruction), {
             tools: given(expertTools(run)) as never,
             ...(stream && { stream: true }),
           }),
@@ -45,7 +45,10 @@ export const anthropicSubject: ContractSubject = {
         tools: [...given(tools), ...(expert ? [expert] : [])] as never,
         ...(stream && { stream: true }),
       }
-      return { status: 'done', content: contentOf(await ask('contract', prompt, more)) }
+      return {
+        status: 'done',
+        content: contentOf(await ask('contract', [{ role: 'user', content: prompt }], more)),
+      }
     } catch (error) {
       if (error instanceof Anthropic.APIUserAbortError) return { status: 'interrupted' }
       if (!(error instanceof Anthropic.AnthropicError)) throw error
@@ -58,13 +61,15 @@ function contentOf({ content }: Anthropic.Beta.BetaMessage): string {
   return content.flatMap((block) => (block.type === 'text' ? block.text : [])).join('')
 }
 
-function anthropicClient({ replies, subAgent }: ContractRun): Anthropic {
+function anthropicClient(run: ContractRun): Anthropic {
+  const { replies, subAgent } = run
   const left: Record<string, ContractReply[]> = {
     contract: [...replies],
     [subAgent?.name ?? 'none']: [...(subAgent?.replies ?? [])],
   }
   const fetch = scriptedFetch({
     respond: ({ body }) => {
+      toldAsked(run, String(body.model), body)
       const next = left[String(body.model)]?.shift()
       return next && stepOf(next, 3)
     },

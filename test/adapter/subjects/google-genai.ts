@@ -2,7 +2,7 @@ import { type CallableTool, type GenerateContentResponse, GoogleGenAI } from '@g
 import type { ContractReply, ContractRun, ContractSubject, ContractTool } from 'hookspan/adapter/contract'
 import { GOOGLE_GENAI_CAPABILITIES, observeGoogleGenAI } from 'hookspan/google-genai'
 import { scriptedFetch } from 'hookspan/mock'
-import { expertTools, saysOf, stepOf } from './model.ts'
+import { askedOf, expertTools, saysOf, stepOf, toldAsked } from './model.ts'
 
 /** Automatic function calling of the real SDK, on models that say what the contract tells them to say. */
 export const googleGenAISubject: ContractSubject = {
@@ -28,7 +28,7 @@ export const googleGenAISubject: ContractSubject = {
         const tool = callable('unused', 'Unused.', { type: 'object' }, async () => '')
         const params = {
           model: subAgent.name,
-          contents: String(instruction),
+          contents: contentsOf(run, String(instruction)),
           config: {
             automaticFunctionCalling,
             tools: [tool, ...given(expertTools(run))],
@@ -61,6 +61,15 @@ export const googleGenAISubject: ContractSubject = {
   },
 }
 
+function contentsOf(run: ContractRun, instruction: string) {
+  const asked = askedOf(run, instruction)
+  if (asked.length === 1) return instruction
+  return asked.map(({ role, content: text }) => ({
+    role: role === 'assistant' ? 'model' : role,
+    parts: [{ text }],
+  }))
+}
+
 const done = ({ text }: GenerateContentResponse) => ({ status: 'done' as const, content: text ?? '' })
 
 export function callable(
@@ -87,14 +96,17 @@ export function callable(
   }
 }
 
-function googleClient({ replies, subAgent }: ContractRun): GoogleGenAI {
+function googleClient(run: ContractRun): GoogleGenAI {
+  const { replies, subAgent } = run
   const left: Record<string, ContractReply[]> = {
     contract: [...replies],
     [subAgent?.name ?? 'none']: [...(subAgent?.replies ?? [])],
   }
   const fetch = scriptedFetch({
-    respond: ({ path }) => {
-      const next = left[/models\/(\w+):/.exec(path)?.[1] ?? '']?.shift()
+    respond: ({ path, body }) => {
+      const model = /models\/(\w+):/.exec(path)?.[1] ?? ''
+      toldAsked(run, model, body)
+      const next = left[model]?.shift()
       return next && stepOf(next, 1)
     },
   })

@@ -10,7 +10,7 @@ import type {
 } from 'hookspan/adapter/contract'
 import { hookspanMiddleware, LANGCHAIN_CAPABILITIES } from 'hookspan/langchain'
 import { createAgent, tool } from 'langchain'
-import { expertTools, saysOf, USAGE } from './model.ts'
+import { askedOf, expertTools, saysOf, toldAsked, USAGE } from './model.ts'
 
 interface Saved {
   readonly checkpoints: string
@@ -27,7 +27,7 @@ export const langchainSubject: ContractSubject = {
     const checkpointer = new MemorySaver()
     if (saved !== undefined) Object.assign(checkpointer, fromText(saved.checkpoints))
     const agent = createAgent({
-      model: scripted(run.replies),
+      model: scripted(run.replies, (request) => toldAsked(run, 'contract', request)),
       tools: toolsOf(run) as never,
       middleware: [hookspanMiddleware({ dispatcher: run.dispatcher, agentName: run.agentName })],
       checkpointer,
@@ -86,36 +86,33 @@ function toolsOf(run: ContractRun) {
   if (subAgent === undefined) return given(tools)
   const { name, replies } = subAgent
   const expert = createAgent({
-    model: scripted(replies),
+    model: scripted(replies, (request) => toldAsked(run, name, request)),
     tools: given(expertTools(run)) as never,
     middleware: [hookspanMiddleware({ dispatcher, agentName: name })],
   })
   const ask = async ({ instruction }: { instruction: string }) => {
-    const { messages } = await expert.invoke(
-      { messages: [new HumanMessage(instruction)] },
-      { recursionLimit: 60 },
-    )
+    const { messages } = await expert.invoke({ messages: askedOf(run, instruction) }, { recursionLimit: 60 })
     return messages.at(-1)?.text ?? ''
   }
   const schema = { type: 'object', properties: { instruction: { type: 'string' } } }
   return [...given(tools), tool(ask, { name, description: saysOf(name), schema: schema as never })]
 }
 
-function scripted(replies: readonly ContractReply[]) {
+function scripted(replies: readonly ContractReply[], asked: (request: object) => void) {
   const model = fakeModel()
   const { inputTokens, outputTokens } = USAGE
   for (const { content = '', toolCalls = [], broken } of replies) {
     const tool_calls = toolCalls.map((call) => ({ ...call, type: 'tool_call' as const }))
-    model.respond(
-      broken
-        ? new Error('the connection broke')
-        : new AIMessage({
-            content,
-            tool_calls: tool_calls as never,
-            response_metadata: { finish_reason: toolCalls.length > 0 ? 'tool_calls' : 'stop' },
-            usage_metadata: { input_tokens: inputTokens, output_tokens: outputTokens, total_tokens: 5 },
-          }),
-    )
+    const reply = new AIMessage({
+      content,
+      tool_calls: tool_calls as never,
+      response_metadata: { finish_reason: toolCalls.length > 0 ? 'tool_calls' : 'stop' },
+      usage_metadata: { input_tokens: inputTokens, output_tokens: outputTokens, total_tokens: 5 },
+    })
+    model.respond((messages) => {
+      asked(messages)
+      return broken ? new Error('the connection broke') : reply
+    })
   }
   return model
 }

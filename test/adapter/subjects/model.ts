@@ -3,13 +3,15 @@ import { type ScriptedFetch, type ScriptedStep, scriptedFetch } from 'hookspan/m
 import OpenAI from 'openai'
 
 /** The real client, on models that say what the contract tells them to say: the run's own, and that of its sub-agent. */
-export function contractClient({ replies, subAgent }: ContractRun): { client: OpenAI; fetch: ScriptedFetch } {
+export function contractClient(run: ContractRun): { client: OpenAI; fetch: ScriptedFetch } {
+  const { replies, subAgent } = run
   const left: Record<string, ContractReply[]> = {
     contract: [...replies],
     [subAgent?.name ?? 'none']: [...(subAgent?.replies ?? [])],
   }
   const fetch = scriptedFetch({
     respond: ({ body }) => {
+      toldAsked(run, String(body.model), body)
       const next = left[String(body.model)]?.shift()
       return next && stepOf(next, 2)
     },
@@ -17,9 +19,31 @@ export function contractClient({ replies, subAgent }: ContractRun): { client: Op
   return { client: new OpenAI({ apiKey: 'k', fetch, maxRetries: 0 }), fetch }
 }
 
+/** A run of which a test sees what its models are asked: those of `contract`, and of the sub-agent. */
+export interface SeenRun extends ContractRun {
+  readonly asked?: (model: string, request: object) => void
+}
+
+export function toldAsked(run: ContractRun, model: string, request: object): void {
+  ;(run as SeenRun).asked?.(model, request)
+}
+
 /** A sub-agent that has tools, which the contract's has not. */
 export interface ExpertAgent extends ContractAgent {
   readonly tools?: readonly ContractTool[]
+  /** It is asked in a conversation, where its SDK takes one, in which this was said before. */
+  readonly before?: string
+}
+
+/** What a sub-agent is asked. */
+export function askedOf(
+  { subAgent }: ContractRun,
+  content: string,
+): { role: 'user' | 'assistant'; content: string }[] {
+  const { before } = subAgent as ExpertAgent
+  const asked = { role: 'user' as const, content }
+  if (before === undefined) return [asked]
+  return [{ role: 'user', content: before }, { role: 'assistant', content: 'Yes.' }, asked]
 }
 
 export const expertTools = ({ subAgent }: ContractRun): readonly ContractTool[] =>

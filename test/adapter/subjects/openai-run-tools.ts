@@ -1,8 +1,9 @@
 import type { ContractSubject, ContractTool } from 'hookspan/adapter/contract'
 import { OPENAI_CAPABILITIES, observeOpenAI } from 'hookspan/openai'
 import OpenAI from 'openai'
-import { contractClient, expertTools, saysOf } from './model.ts'
+import { askedOf, contractClient, expertTools, saysOf } from './model.ts'
 
+type Messages = OpenAI.ChatCompletionMessageParam[]
 type Tools = Parameters<OpenAI['chat']['completions']['runTools']>[0]['tools']
 
 /** `chat.completions.runTools()` of the real SDK, on models that say what the contract tells them to say. */
@@ -15,8 +16,8 @@ export const openaiRunToolsSubject: ContractSubject = {
   async run(run) {
     const { dispatcher, agentName, prompt, tools, subAgent, stream, signal } = run
     const client = observeOpenAI(contractClient(run).client, { dispatcher, agentName })
-    const ask = async (model: string, content: string, given: Tools) => {
-      const body = { model, messages: [{ role: 'user' as const, content }], tools: given }
+    const ask = async (model: string, messages: Messages, given: Tools) => {
+      const body = { model, messages, tools: given }
       const options = { maxChatCompletions: 15, ...(signal && { signal }) }
       const runner = stream
         ? client.chat.completions.runTools(
@@ -45,11 +46,14 @@ export const openaiRunToolsSubject: ContractSubject = {
         parameters: { type: 'object' },
         parse: JSON.parse,
         function: ({ instruction }: { instruction: string }) =>
-          ask(subAgent.name, instruction, given(expertTools(run)) as never),
+          ask(subAgent.name, askedOf(run, instruction), given(expertTools(run)) as never),
       },
     }
     try {
-      const content = await ask('contract', prompt, [...given(tools), ...(expert ? [expert] : [])] as Tools)
+      const content = await ask('contract', [{ role: 'user', content: prompt }], [
+        ...given(tools),
+        ...(expert ? [expert] : []),
+      ] as Tools)
       return { status: 'done', content }
     } catch (error) {
       if (error instanceof OpenAI.APIUserAbortError) return { status: 'interrupted' }

@@ -57,6 +57,7 @@ class Loop {
 
   async run(): Promise<ContractOutcome> {
     try {
+      this.#messages.splice(0, this.#messages.length, ...((await this.#op.admit()) as Message[]))
       for (;;) {
         const step = await this.#op.openStep()
         const last = await this.#turn(step).catch((error: unknown) => {
@@ -70,8 +71,8 @@ class Loop {
         }
         this.#op.signal?.throwIfAborted()
         if (last !== undefined) {
-          await this.#op.complete({ content: last })
-          return { status: 'done', content: last }
+          const { reason, content = '' } = await this.#op.complete({ content: last })
+          return reason === 'done' ? { status: 'done', content } : { status: 'error' }
         }
       }
     } catch (error) {
@@ -155,6 +156,8 @@ class Loop {
       const op = start(this.#run, name, { parent, input: messages })
       return new Loop(this.#run, this.#client, op, name, messages).run()
     })
-    return outcome?.content ?? ''
+    if (outcome?.status === 'error') throw new Error('The agent has no answer.')
+    // A gate may have answered, with a text or as the agent does.
+    return typeof outcome === 'string' ? outcome : (outcome?.content ?? '')
   }
 }

@@ -13,7 +13,7 @@ import type {
 import { CLAUDE_AGENT_CAPABILITIES, observeClaudeAgent, parkedRun, runWith } from 'hookspan/claude-agent'
 import { type ScriptedStep, startScriptedServer } from 'hookspan/mock'
 import { z } from 'zod'
-import { expertTools, saysOf, stepOf } from '../../adapter/subjects/model.ts'
+import { expertTools, saysOf, stepOf, toldAsked } from '../../adapter/subjects/model.ts'
 import type { Untyped } from '../support/sdks.ts'
 
 const NAME = '@anthropic-ai/claude-agent-sdk'
@@ -46,10 +46,14 @@ export type ClaudeReply =
   | { readonly whenAsked: () => void }
 
 /** A server that says this to whoever asks with tools or for this model, in turn; what else Claude Code asks for, it says nothing. */
-export async function scriptedClaude(replies: Readonly<Record<string, readonly ClaudeReply[]>>) {
+export async function scriptedClaude(
+  replies: Readonly<Record<string, readonly ClaudeReply[]>>,
+  asked?: (model: string, request: object) => void,
+) {
   const left = Object.fromEntries(Object.entries(replies).map(([model, said]) => [model, [...said]]))
   return startScriptedServer({
     respond: async ({ body }, { signal }): Promise<ScriptedStep | undefined> => {
+      asked?.(String(body.model), body)
       const next = left[String(body.model)]?.shift()
       if (next === undefined) return undefined
       if ('whenAsked' in next) {
@@ -86,10 +90,11 @@ export const claudeAgentSubject: ContractSubject = {
     const sdk: Untyped = await import(NAME)
     const { dispatcher, agentName } = run
     const { subAgent, replies, state } = run
-    const server = await scriptedClaude({
+    const said = {
       contract: served(replies),
       ...(subAgent && { [subAgent.name]: served(subAgent.replies) }),
-    })
+    }
+    const server = await scriptedClaude(said, (model, request) => toldAsked(run, model, request))
     const saved = state as Saved | undefined
     const { home, env } = homeOf(saved)
     const ask = (prompt: string | undefined, model: string, more: object = {}) => {

@@ -11,7 +11,7 @@ import type {
 } from 'hookspan/adapter/contract'
 import { COPILOT_CAPABILITIES, observeCopilot, parkedRun, runWith } from 'hookspan/copilot'
 import { type ScriptedStep, startScriptedServer } from 'hookspan/mock'
-import { expertTools, saysOf, stepOf } from '../../adapter/subjects/model.ts'
+import { expertTools, saysOf, stepOf, toldAsked } from '../../adapter/subjects/model.ts'
 import type { Untyped } from '../support/sdks.ts'
 
 const NAME = '@github/copilot-sdk'
@@ -59,10 +59,14 @@ export function configOf(baseURL: string, model: string, tools: readonly Untyped
 }
 
 /** A server that says this to whoever asks for this model, in turn. */
-export function scriptedCopilot(replies: Readonly<Record<string, readonly ContractReply[]>>) {
+export function scriptedCopilot(
+  replies: Readonly<Record<string, readonly ContractReply[]>>,
+  asked?: (model: string, request: object) => void,
+) {
   const left = Object.fromEntries(Object.entries(replies).map(([model, said]) => [model, [...said]]))
   return startScriptedServer({
     respond: ({ body }): ScriptedStep | undefined => {
+      asked?.(String(body.model), body)
       const next = left[String(body.model)]?.shift()
       return next && stepOf(next, 2)
     },
@@ -81,10 +85,8 @@ export const copilotSubject: ContractSubject = {
   hidesFailures: true,
   async run(run) {
     const { dispatcher, agentName, replies, subAgent } = run
-    const server = await scriptedCopilot({
-      contract: replies,
-      ...(subAgent && { [subAgent.name]: subAgent.replies }),
-    })
+    const saying = { contract: replies, ...(subAgent && { [subAgent.name]: subAgent.replies }) }
+    const server = await scriptedCopilot(saying, (model, request) => toldAsked(run, model, request))
     const turn = before
     const begun = Promise.withResolvers<void>()
     before = begun.promise

@@ -1,6 +1,6 @@
 import type { ContractReply, ContractRun, ContractSubject, ContractTool } from 'hookspan/adapter/contract'
 import { GOOGLE_ADK_CAPABILITIES as capabilities, hookspanPlugin } from 'hookspan/google-adk'
-import { expertTools, saysOf, USAGE } from '../../adapter/subjects/model.ts'
+import { expertTools, saysOf, toldAsked, USAGE } from '../../adapter/subjects/model.ts'
 import type { Untyped } from '../support/sdks.ts'
 
 const sdk = '@google/adk'
@@ -21,13 +21,17 @@ export class ScriptedLlm extends BaseLlm {
   readonly replies: ContractReply[]
   readonly requests: Untyped[] = []
 
-  constructor(replies: readonly ContractReply[]) {
+  readonly asked: ((request: object) => void) | undefined
+
+  constructor(replies: readonly ContractReply[], asked?: (request: object) => void) {
     super({ model: 'contract' })
     this.replies = [...replies]
+    this.asked = asked
   }
 
   async *generateContentAsync(request: Untyped, stream = false) {
     this.requests.push(structuredClone({ contents: request.contents }))
+    this.asked?.(request.contents)
     const reply = this.replies.shift()
     if (reply === undefined) throw new Error('The script is over.')
     const { content, toolCalls = [], broken } = reply
@@ -95,12 +99,12 @@ function agentOf(run: ContractRun): Untyped {
     new LlmAgent({
       name: subAgent.name,
       description: saysOf(subAgent.name),
-      model: new ScriptedLlm(subAgent.replies),
+      model: new ScriptedLlm(subAgent.replies, (request) => toldAsked(run, subAgent.name, request)),
       tools: functions(expertTools(run)),
     })
   return new LlmAgent({
     name: agentName,
-    model: new ScriptedLlm(replies.map(asking)),
+    model: new ScriptedLlm(replies.map(asking), (request) => toldAsked(run, 'contract', request)),
     tools: expert ? [...functions(tools), new AgentTool({ agent: expert })] : functions(tools),
   })
 }

@@ -2,7 +2,7 @@ import type { ParkedOperation } from 'hookspan'
 import type { ContractOutcome, ContractRun, ContractSubject, ContractTool } from 'hookspan/adapter/contract'
 import { MASTRA_CAPABILITIES, observeMastra, parkedRun, runWith } from 'hookspan/mastra'
 import { scripted } from '../../adapter/subjects/ai-sdk.ts'
-import { expertTools, saysOf } from '../../adapter/subjects/model.ts'
+import { askedOf, expertTools, saysOf, toldAsked } from '../../adapter/subjects/model.ts'
 import type { Untyped } from '../support/sdks.ts'
 
 /** By names that nobody looks up where the SDK is not installed. */
@@ -33,7 +33,7 @@ export const mastraSubject: ContractSubject = {
         id: run.agentName,
         name: run.agentName,
         instructions: '',
-        model: scripted(run.replies),
+        model: scripted(run.replies, (request) => toldAsked(run, 'contract', request)),
         tools: toolsOf(run, tools, Agent),
       }),
       { dispatcher: run.dispatcher },
@@ -93,18 +93,22 @@ function toolsOf(run: ContractRun, sdk: Untyped, Agent: Untyped): Untyped {
     id: name,
     name,
     instructions: '',
-    model: scripted(replies),
+    model: scripted(replies, (request) => toldAsked(run, name, request)),
     tools: Object.fromEntries(given(expertTools(run))),
   })
   observeMastra(expert, { dispatcher })
+  const asked = (instruction: string) => {
+    const messages = askedOf(run, instruction)
+    return messages.length > 1 ? messages : instruction
+  }
   const ask = sdk.createTool({
     id: name,
     description: saysOf(name),
     inputSchema: { type: 'object', properties: { instruction: { type: 'string' } } },
     execute: async ({ instruction }: { instruction: string }) =>
       run.stream
-        ? (await expert.stream(instruction, { maxSteps: 15 })).text
-        : (await expert.generate(instruction, { maxSteps: 15 })).text,
+        ? (await expert.stream(asked(instruction), { maxSteps: 15 })).text
+        : (await expert.generate(asked(instruction), { maxSteps: 15 })).text,
   })
   return Object.fromEntries([...given(tools), [name, ask]])
 }

@@ -1,0 +1,4 @@
+import { holdSubAgentsAlike } from './sub-agents-alike.ts'
+import { SUBJECTS } from './subjects/index.ts'
+
+holdSubAgentsAlike(SUBJECTS)
