@@ -220,9 +220,16 @@ function toolCall(call: Loose): ToolCallRequest[] {
 
 interface OpenChoice {
   readonly message: Loose
-  readonly calls: Map<number, Loose & { function: { name: string; arguments: string } }>
+  readonly calls: Map<number, Loose>
   finish: string | undefined
+  logprobs: unknown
 }
+
+/** What there is of a call before its first piece. A custom tool's input is no JSON. */
+const opened = (isCustom: boolean): Loose =>
+  isCustom
+    ? { id: '', type: 'custom', custom: { name: '', input: '' } }
+    : { id: '', type: 'function', function: { name: '', arguments: '' } }
 
 /** Parallel calls are told apart by their index, never by their order of arrival. */
 class ChatCollector implements Collector {
@@ -245,15 +252,22 @@ class ChatCollector implements Collector {
     }
   }
 
-  #choice({ index: position, finish_reason, delta: piece, text }: Loose): void {
+  #choice({ index: position, finish_reason, delta: piece, text, logprobs }: Loose): void {
     const index = asCount(position) ?? 0
     let choice = this.#choices.get(index)
     if (choice === undefined) {
-      choice = { message: { role: 'assistant', content: null }, calls: new Map(), finish: undefined }
+      choice = {
+        message: { role: 'assistant', content: null },
+        calls: new Map(),
+        finish: undefined,
+        logprobs: undefined,
+      }
       this.#choices.set(index, choice)
     }
     // Some compatible servers say '' for a reason of no name.
     if (typeof finish_reason === 'string') choice.finish = finish_reason || (choice.finish ?? '')
+    const likely = asObject(logprobs)
+    if (likely !== undefined) choice.logprobs = { ...likely, ...asObject(grown(choice.logprobs, likely)) }
     const { message } = choice
     const delta = asObject(piece) ?? { content: text }
     for (const key in delta) {
@@ -263,13 +277,15 @@ class ChatCollector implements Collector {
   }
 
   /** Beside the known fields, what compatible servers add and want back, like Gemini's `extra_content`. */
-  #call({ calls }: OpenChoice, { index: position, id, type: _type, function: piece, ...added }: Loose): void {
+  #call({ calls }: OpenChoice, { index: position, id, type: _type, ...piece }: Loose): void {
     const index = asCount(position) ?? 0
-    const fn = asObject(piece)
-    const call = calls.get(index) ?? { id: '', type: 'function', function: { name: '', arguments: '' } }
+    const { function: fn, custom, ...added } = piece
+    const call = calls.get(index) ?? opened(custom !== undefined)
+    const [said, more] = [asObject(call.function ?? call.custom) ?? {}, asObject(fn ?? custom)]
+    const text = call.type === 'custom' ? 'input' : 'arguments'
     call.id ||= asText(id) ?? ''
-    call.function.name ||= asText(fn?.name) ?? ''
-    call.function.arguments += asText(fn?.arguments) ?? ''
+    said.name ||= asText(more?.name) ?? ''
+    said[text] = `${said[text]}${asText(more?.[text]) ?? ''}`
     calls.set(index, Object.assign(call, added))
   }
 
@@ -280,12 +296,13 @@ class ChatCollector implements Collector {
 
   reply(): Loose {
     const inOrder = [...this.#choices].sort(([a], [b]) => a - b)
-    const choices = inOrder.map(([index, { message, calls, finish = 'error' }]) => {
+    const choices = inOrder.map(([index, { message, calls, finish = 'error', logprobs }]) => {
       const tool_calls = [...calls].sort(([a], [b]) => a - b).map(([, call]) => call)
       return {
         index,
         finish_reason: finish,
         message: tool_calls.length > 0 ? { ...message, tool_calls } : message,
+        ...defined({ logprobs }),
       }
     })
     return { ...this.#top, object: 'chat.completion', choices }
@@ -373,19 +390,23 @@ function events(reply: Loose, request: LlmRequest, interleaved = false): Loose[]
   const chunks = asObjects(choices).flatMap((choice) => {
     const { content, reasoning_content, tool_calls, role, refusal, ...others } =
       asObject(choice.message) ?? {}
-    const chunk = (delta: Loose, finish: unknown = null) => ({
+    const chunk = (delta: Loose, finish: unknown = null, logprobs: unknown = null) => ({
       ...envelope,
-      choices: [{ index: choice.index, delta, logprobs: null, finish_reason: finish }],
+      choices: [{ index: choice.index, delta, logprobs, finish_reason: finish }],
       ...(includeUsage && { usage: null }),
     })
     return [
-      chunk({
-        role,
-        content: typeof content === 'string' ? '' : content,
-        refusal,
-        ...(reasoning_content !== undefined && { reasoning_content: '' }),
-        ...others,
-      }),
+      chunk(
+        {
+          role,
+          content: typeof content === 'string' ? '' : content,
+          refusal,
+          ...(reasoning_content !== undefined && { reasoning_content: '' }),
+          ...others,
+        },
+        null,
+        choice.logprobs,
+      ),
       ...pieces(reasoning_content).map((piece) => chunk({ reasoning_content: piece })),
       ...pieces(content).map((piece) => chunk({ content: piece })),
       ...callDeltas(asObjects(tool_calls), interleaved).map((delta) => chunk({ tool_calls: [delta] })),
@@ -397,10 +418,11 @@ function events(reply: Loose, request: LlmRequest, interleaved = false): Loose[]
 
 function callDeltas(calls: readonly Loose[], interleaved: boolean): Loose[] {
   const perCall = calls.map((call, index) => {
-    const fn = asObject(call.function)
+    const [of, text] = call.type === 'custom' ? ['custom', 'input'] : ['function', 'arguments']
+    const said = asObject(call[of])
     return [
-      { ...call, index, function: { ...fn, arguments: '' } },
-      ...pieces(fn?.arguments).map((piece) => ({ index, function: { arguments: piece } })),
+      { ...call, index, [of]: { ...said, [text]: '' } },
+      ...pieces(said?.[text]).map((piece) => ({ index, [of]: { [text]: piece } })),
     ]
   })
   return interleaved ? interleave(perCall) : perCall.flat()

@@ -1,7 +1,8 @@
 import Anthropic from '@anthropic-ai/sdk'
 import { GoogleGenAI } from '@google/genai'
-import { HookDispatcher } from 'hookspan'
+import { HookDispatcher, type LlmResponse } from 'hookspan'
 import { observeAnthropic } from 'hookspan/anthropic'
+import { type Gate, mutate } from 'hookspan/gates'
 import { observeGoogleGenAI } from 'hookspan/google-genai'
 import { observeOpenAI } from 'hookspan/openai'
 import { redact } from 'hookspan/policies'
@@ -161,4 +162,50 @@ it('brings the items of a response in the order in which they came', async () =>
   const events = await all(await client.responses.create({ model: 'gpt-6', input: 'Whose?', stream: true }))
   const done = events.flatMap((event) => (event.type === 'response.output_item.done' ? [event.item] : []))
   expect(done).toMatchObject([{ id: 'fc_1' }, { id: 'msg_1' }])
+})
+
+it('keeps the calls of custom tools and the log probabilities of chat completions', async () => {
+  const head = { id: 'c1', object: 'chat.completion.chunk', model: 'gpt-6', created: 1 }
+  const logprobs = { content: [{ token: 'So', logprob: -1, bytes: null, top_logprobs: [] }], refusal: null }
+  const chunk = (delta: object, more: object = {}) => ({
+    ...head,
+    choices: [{ index: 0, delta, finish_reason: null, logprobs: null, ...more }],
+  })
+  const sql = { index: 0, id: 'call_1', type: 'custom', custom: { name: 'sql', input: '' } }
+  const find = { index: 1, id: 'call_2', type: 'function', function: { name: 'find', arguments: '{"id":7}' } }
+  const fetch = answering([
+    chunk({ role: 'assistant', content: 'So' }, { logprobs }),
+    chunk({ tool_calls: [sql] }),
+    chunk({ tool_calls: [{ index: 0, custom: { input: 'select ' } }] }),
+    chunk({ tool_calls: [{ index: 0, custom: { input: '1' } }] }),
+    chunk({ tool_calls: [find] }),
+    chunk({}, { finish_reason: 'tool_calls' }),
+  ])
+  const dispatcher = new HookDispatcher()
+  const told: unknown[] = []
+  const eight: Gate = {
+    id: 'eight',
+    point: 'afterLlmCall',
+    decide: ({ payload }) => {
+      const { toolCalls = [], ...said } = payload as LlmResponse
+      told.push(...toolCalls)
+      return mutate({ ...said, toolCalls: [toolCalls[0], { ...toolCalls[1], args: { id: 8 } }] })
+    },
+  }
+  dispatcher.use({ name: 'guard', gates: [eight] })
+  const client = observeOpenAI(new OpenAI({ apiKey: 'k', fetch: fetch as never, maxRetries: 0 }), {
+    dispatcher,
+  })
+  const messages = [{ role: 'user' as const, content: 'Whose?' }]
+  const chunks = await all(await client.chat.completions.create({ model: 'gpt-6', messages, stream: true }))
+
+  expect(told[0]).toEqual({ toolCallId: 'call_1', apiName: 'sql', args: 'select 1' })
+  const choices = chunks.flatMap((one) => one.choices)
+  expect(choices.flatMap((choice) => choice.logprobs ?? [])).toEqual([logprobs])
+  const calls = choices.flatMap(({ delta }) => (delta.tool_calls ?? []) as unknown as (typeof sql)[])
+  const first = calls.filter(({ index }) => index === 0)
+  expect(first[0]).toMatchObject({ type: 'custom', custom: { name: 'sql' } })
+  expect(first[0]).not.toHaveProperty('function')
+  expect(first.map(({ custom }) => custom.input).join('')).toBe('select 1')
+  expect(JSON.stringify(calls)).toContain('find')
 })
