@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest'
-import { changedReply, readResponse, requestFromWire, requestToWire } from './items.ts'
+import { requestFromWire } from './changed-request.ts'
+import { changedReply, readResponse, requestToWire } from './items.ts'
 
 describe('requestToWire', () => {
   it('puts the conversation into other words for those who read it, once', () => {

@@ -14,8 +14,7 @@ import {
   readLater,
 } from '../../wire/reading.ts'
 import { responses } from '../../wire/responses.ts'
-import { rewritten } from '../../wire/rewrite.ts'
-import { inputFromWire } from './changed-input.ts'
+import { rewritten, sameJson } from '../../wire/rewrite.ts'
 import type { Item, ModelRequest, ModelResponse } from './sdk.ts'
 import { fromWire, toWire } from './words.ts'
 
@@ -57,13 +56,18 @@ export function requestToWire(request: ModelRequest, model: string, stream: bool
   return wire
 }
 
-function toolToWire(tool: unknown): unknown {
+export function toolToWire(tool: unknown): unknown {
   if (!isRecord(tool) || tool.type !== 'hosted_tool') return tool
   return { type: tool.name, ...(isRecord(tool.providerData) && tool.providerData) }
 }
 
 /** The model is offered it as a tool like any other. */
-function handoffToWire({ toolName, toolDescription, inputJsonSchema, strictJsonSchema }: Loose): Loose {
+export function handoffToWire({
+  toolName,
+  toolDescription,
+  inputJsonSchema,
+  strictJsonSchema,
+}: Loose): Loose {
   return defined({
     type: 'function',
     name: toolName,
@@ -71,55 +75,6 @@ function handoffToWire({ toolName, toolDescription, inputJsonSchema, strictJsonS
     parameters: inputJsonSchema,
     strict: strictJsonSchema,
   })
-}
-
-const SETTINGS: Readonly<Record<string, string>> = {
-  temperature: 'temperature',
-  top_p: 'topP',
-  max_output_tokens: 'maxTokens',
-  frequency_penalty: 'frequencyPenalty',
-  presence_penalty: 'presencePenalty',
-  tool_choice: 'toolChoice',
-  reasoning: 'reasoning',
-}
-
-const FIELDS: Readonly<Record<string, string>> = {
-  instructions: 'systemInstructions',
-  prompt: 'prompt',
-  previous_response_id: 'previousResponseId',
-  conversation: 'conversationId',
-}
-
-/** The SDK's request with what gates changed in it. What they left alone stays the very object that it was. */
-export function requestFromWire(request: ModelRequest, asked: LlmRequest, decided: LlmRequest): ModelRequest {
-  if (asked === decided) return request
-  const changed: Loose = {}
-  const settings: Loose = { ...request.modelSettings }
-  for (const key of new Set([...Object.keys(asked), ...Object.keys(decided)])) {
-    const value = decided[key]
-    if (sameJson(asked[key], value)) continue
-    if (Object.hasOwn(SETTINGS, key)) settings[SETTINGS[key] as string] = value
-    else if (key === 'input') changed.input = inputFromWire(request.input, value)
-    else if (key === 'tools') {
-      changed.tools = leftOf(request.tools, value, toolToWire)
-      changed.handoffs = leftOf(request.handoffs, value, handoffToWire)
-    } else if (Object.hasOwn(FIELDS, key)) changed[FIELDS[key] as string] = value
-    else throw new TypeError(`the Agents SDK cannot be asked for another \`${key}\``)
-  }
-  return { ...request, modelSettings: settings, ...changed } as ModelRequest
-}
-
-function sameJson(one: unknown, other: unknown): boolean {
-  return one === other || JSON.stringify(one) === JSON.stringify(other)
-}
-
-/** A gate may take tools away; the SDK has no way to run one that it does not know. */
-function leftOf<T>(
-  before: readonly T[] | undefined,
-  tools: unknown,
-  told: (tool: T) => unknown,
-): readonly T[] {
-  return (before ?? []).filter((tool) => asList(tools).some((left) => sameJson(told(tool), left)))
 }
 
 /** A reply in the words of the Responses API. */

@@ -5,16 +5,9 @@ import { modelServer } from '../../wire/model-server.ts'
 import { asName, asText, type Loose } from '../../wire/reading.ts'
 import { isLocked } from '../replace.ts'
 import type { SafeModelCall } from '../safe/model-call.ts'
+import { requestFromWire } from './changed-request.ts'
 import { withDecided } from './handoffs.ts'
-import {
-  changedReply,
-  readResponse,
-  requestFromWire,
-  requestToWire,
-  responseOf,
-  responseToWire,
-  saidOnWay,
-} from './items.ts'
+import { changedReply, readResponse, requestToWire, responseOf, responseToWire, saidOnWay } from './items.ts'
 import { patches } from './patches.ts'
 import { callsHere, currentFrame } from './place.ts'
 import {

@@ -594,6 +594,52 @@ describe('a handoff is a tool that the model is offered', () => {
   })
 })
 
+describe('what a gate says of a request is sent, or refused', () => {
+  type Asked = { tools: { name: string }[]; input: object[] }
+  const sent = async (change: (payload: Asked) => object, stream = false) => {
+    const dispatcher = new HookDispatcher()
+    const decide = ({ payload }: { payload: unknown }) => mutate(change(payload as Asked))
+    dispatcher.use({ name: 'g', gates: [{ id: 'g', point: 'beforeLlmCall', decide }] })
+    const billing = new Agent({ name: 'billing', model: scripted('billed') })
+    const model = scripted('stayed')
+    const agent = agentOf({ name: 'triage', model, tools: [looking([])], handoffs: [billing] })
+    const run = observeRunner(bareRunner(), { dispatcher })
+    if (stream) await (await run.run(agent, 'hi', { stream: true })).completed
+    else await run.run(agent, 'hi')
+    return model.calls[0]?.request
+  }
+  const described = ({ tools }: Asked) => ({ tools: tools.map((tool) => ({ ...tool, description: 'new' })) })
+
+  it.each([false, true])(
+    'another description of a tool, a choice, a developer (streamed: %s)',
+    async (stream) => {
+      expect(await sent(described, stream)).toMatchObject({
+        tools: [{ type: 'function', name: 'look', description: 'new' }],
+        handoffs: [{ toolName: 'transfer_to_billing', toolDescription: 'new' }],
+      })
+      const choose = () => ({ tool_choice: { type: 'function', name: 'look' } })
+      expect(await sent(choose, stream)).toMatchObject({ modelSettings: { toolChoice: 'look' } })
+      const add = ({ input }: Asked) => ({ input: [{ role: 'developer', content: 'Be kind.' }, ...input] })
+      expect(await sent(add, stream)).toMatchObject({ input: [{ role: 'system', content: 'Be kind.' }, {}] })
+    },
+  )
+
+  it.each<[object, string]>([
+    [{ tools: [{ type: 'function', name: 'other' }] }, 'offers the model the tool "other"'],
+    [{ max_tokens: 5 }, 'Say `max_output_tokens`'],
+    [{ metadata: {} }, 'Set it at the agent or its `modelSettings`'],
+    [{ stream: 'other' }, '`stream`'],
+  ])('%j', async (set, mend) => {
+    for (const stream of [false, true]) {
+      const told = sent(() => set, stream)
+      await expect(told).rejects.toMatchObject({
+        code: 'NOT_CAPABLE',
+        message: expect.stringContaining(mend),
+      })
+    }
+  })
+})
+
 describe('a model', () => {
   it.each([false, true])('is answered for, changed and refused by gates (streamed: %s)', async (stream) => {
     const ask = async (decide: () => ReturnType<typeof deny>, point: 'beforeLlmCall' | 'afterLlmCall') => {
