@@ -18,6 +18,7 @@ export type {
   ApprovalStatus,
   ApprovalStore,
   ClosedRecord,
+  KeptAnswer,
   Retention,
 } from './store.ts'
 export { webhookChannel } from './webhook-channel.ts'

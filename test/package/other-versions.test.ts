@@ -59,7 +59,8 @@ test('is tried again', { retry: 1 }, async ({ dispatcher, mocks, model }) => {
 
 /** What a project of several writes declarations for: each type is to have a name that can be imported. */
 const EXPORTED = `
-import { type Approvals, approvalRoutes } from 'hookspan/approval'
+import { parkedRun } from 'hookspan/ai-sdk'
+import { type Approvals, approvalRoutes, memoryStore } from 'hookspan/approval'
 import { match } from 'hookspan/mock'
 import { idsOfOperation, operationIdGenerator } from 'hookspan/tracing'
 import { test as base, matchers } from 'hookspan/vitest'
@@ -69,6 +70,8 @@ export const generator = operationIdGenerator()
 export const ids = idsOfOperation('one')
 export const matching = { ...match, order: () => match.regex(/^[0-9]+$/) }
 export const ours = { ...matchers }
+export const store = { ...memoryStore(), dispose: async () => {} }
+export const parked = (result: object) => parkedRun(result)
 `
 
 describe('beside versions of its peers that it was not tested with', () => {

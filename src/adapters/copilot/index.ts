@@ -1,3 +1,4 @@
+export type { ParkedOperation } from '../../dispatcher/index.ts'
 export { parkedRun } from '../sdk-run/parked-run.ts'
 export { type RunWithInit, runWith } from '../sdk-run/run-with.ts'
 export { COPILOT_CAPABILITIES } from './capabilities.ts'
