@@ -266,8 +266,7 @@ class ChatCollector implements Collector {
     }
     // Some compatible servers say '' for a reason of no name.
     if (typeof finish_reason === 'string') choice.finish = finish_reason || (choice.finish ?? '')
-    const likely = asObject(logprobs)
-    if (likely !== undefined) choice.logprobs = { ...likely, ...asObject(grown(choice.logprobs, likely)) }
+    choice.logprobs = grown(choice.logprobs, logprobs)
     const { message } = choice
     const delta = asObject(piece) ?? { content: text }
     for (const key in delta) {
@@ -319,7 +318,7 @@ function grown(had: unknown, piece: unknown): unknown {
   // An object of its own: the chunk belongs to its reader.
   const fields = { ...asObject(had) }
   for (const key in more)
-    fields[key] = key === 'id' || key === 'type' ? more[key] : grown(fields[key], more[key])
+    fields[key] = key === 'id' || key === 'type' ? more[key] : (grown(fields[key], more[key]) ?? more[key])
   return fields
 }
 
