@@ -1,4 +1,4 @@
-import { type Decision, deny, type Gate, mutate } from 'hookspan/gates'
+import { type Decision, deny, type Gate, type GatePoint, mutate, skip } from 'hookspan/gates'
 import { describe, expect, it } from 'vitest'
 import { traced } from '../support/span-tree.ts'
 import { eventsOf, findAll } from '../support/told-events.ts'
@@ -84,22 +84,64 @@ describe('an agent that Claude Code calls', () => {
     expect(tracing.tree().match(/chat expert/g)).toHaveLength(1)
   })
 
+  const decidedAt = async (point: GatePoint, decide: () => Decision) => {
+    using tracing = traced()
+    const ofExpert = ({ agentName }: Untyped) =>
+      agentName === 'expert' || point === 'beforeCallAgent' ? decide() : undefined
+    tracing.dispatcher.use({ name: 'policy', gates: [{ id: 'decides', point, decide: ofExpert }] })
+    const events = eventsOf(tracing.dispatcher)
+    const messages = await askClaude(
+      tracing.dispatcher,
+      [{ toolCalls: [callsExpert] }, done],
+      { ...withExpert, allowedTools: ['Agent', 'Bash'] },
+      { others: { expert: [asks(bash('a')), { content: 'it is 42' }] } },
+    )
+    const heard = JSON.stringify(
+      messages.filter(({ type, parent_tool_use_id: of }) => type === 'user' && of === null),
+    )
+    return { heard, events, tree: tracing.tree() }
+  }
+
+  it.each([
+    ['changes', () => mutate({ content: 'it is 43' })],
+    ['answers for', () => skip('it is 43')],
+  ])(
+    'tells its caller what a gate at beforeComplete made of its last word, which it %s',
+    async (_how, decide) => {
+      const { heard, events } = await decidedAt('beforeComplete', decide)
+      expect(heard).toContain('it is 43')
+      expect(heard).not.toContain('it is 42')
+      expect(findAll(events, 'afterCallAgent')).toMatchObject([{ content: 'it is 43', success: true }])
+      const of = findAll(events, 'afterToolCall').filter(({ apiName }) => apiName === 'Agent')
+      expect(of).toMatchObject([{ outcome: 'completed', content: expect.stringContaining('it is 43') }])
+    },
+  )
+
+  it('tells its caller nothing of a last word that a gate withheld', async () => {
+    const { heard, events } = await decidedAt('beforeComplete', () => deny('not for you'))
+    expect(heard).toContain('not for you')
+    expect(heard).not.toContain('it is 42')
+    expect(findAll(events, 'afterCallAgent')).toEqual([])
+    expect(findAll(events, 'onCallAgentError')).toHaveLength(1)
+    const of = findAll(events, 'afterToolCall').filter(({ apiName }) => apiName === 'Agent')
+    expect(of).toMatchObject([{ outcome: 'denied', reason: 'not for you' }])
+  })
+
+  it.each([
+    ['is answered for', 'beforeCallAgent', () => skip('it is 43')],
+    ['is to be asked what is no text', 'onStart', () => mutate([{ role: 'user', content: 'other' }])],
+  ] as const)('is not called where it %s, and told as that', async (_how, point, decide) => {
+    const { heard, events, tree } = await decidedAt(point, decide)
+    expect(heard).toMatch(
+      /A gate answered for the agent, which Claude Code cannot be given|Answer with a text/,
+    )
+    expect(tree).not.toContain('chat expert')
+    expect(findAll(events, 'onCallAgentError')).toMatchObject([{ errorType: 'NOT_CAPABLE' }])
+    expect(findAll(events, 'afterToolCall')).toMatchObject([{ apiName: 'Agent', outcome: 'denied' }])
+  })
+
   describe.each(['onStart', 'beforeCallAgent'] as const)('where a gate decides at %s', (point) => {
-    const delegating = async (decide: () => Decision) => {
-      using tracing = traced()
-      const ofExpert = ({ agentName }: Untyped) =>
-        agentName === 'expert' || point === 'beforeCallAgent' ? decide() : undefined
-      tracing.dispatcher.use({ name: 'policy', gates: [{ id: 'decides', point, decide: ofExpert }] })
-      const events = eventsOf(tracing.dispatcher)
-      const messages = await askClaude(
-        tracing.dispatcher,
-        [{ toolCalls: [callsExpert] }, done],
-        { ...withExpert, allowedTools: ['Agent', 'Bash'] },
-        { others: { expert: [asks(bash('a')), { content: 'it is 42' }] } },
-      )
-      const heard = JSON.stringify(messages.filter(({ type }) => type === 'user'))
-      return { heard, events, tree: tracing.tree() }
-    }
+    const delegating = (decide: () => Decision) => decidedAt(point, decide)
 
     it('is not called where it denies, and the model hears why', async () => {
       const { heard, events, tree } = await delegating(() => deny('not this one'))

@@ -2,7 +2,7 @@ import { once } from 'node:events'
 import type { HookEvent } from 'hookspan'
 import { createApprovals, memoryStore } from 'hookspan/approval'
 import { observeCopilot, unobserveCopilot } from 'hookspan/copilot'
-import { deny, type Gate, mutate } from 'hookspan/gates'
+import { deny, type Gate, mutate, skip } from 'hookspan/gates'
 import { type ScriptedStep, startScriptedServer } from 'hookspan/mock'
 import { requireHuman } from 'hookspan/policies'
 import { afterAll, afterEach, beforeAll, expect, it } from 'vitest'
@@ -240,6 +240,21 @@ it('gates refuse the call of one, which its model hears, and change what it is a
   const { heard, events } = await prompt(replies, { gates: [other as Gate] })
   expect(JSON.stringify(heard.find(({ model }) => model === 'expert'))).toContain('help two')
   expect(findAll(events, 'onStart').at(-1)).toMatchObject({ agentName: 'expert', input: 'help two' })
+})
+
+it.each([
+  ['is answered for', 'beforeCallAgent', () => skip('it is 43')],
+  ['is to be asked what is no text', 'onStart', () => mutate([{ role: 'user', content: 'help two' }])],
+] as const)('one that %s is not called, and told as that', async (_how, point, decide) => {
+  const ofExpert = (about: Untyped) =>
+    about.agentName === 'expert' || point === 'beforeCallAgent' ? decide() : undefined
+  const { heard, events } = await prompt(
+    { root: [asks(task('one')), done], one: [done] },
+    { gates: [{ id: 'no', point, decide: ofExpert } as Gate] },
+  )
+  expect(heard.map(({ model }) => model)).toEqual(['contract', 'contract'])
+  expect(JSON.stringify(heard.at(-1))).toMatch(/which Copilot cannot be given|Answer with a text/)
+  expect(findAll(events, 'onCallAgentError')).toMatchObject([{ errorType: 'NOT_CAPABLE' }])
 })
 
 it('one that is denied at its start is not called', async () => {

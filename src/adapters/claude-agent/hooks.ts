@@ -27,7 +27,8 @@ export function withHooks(
   const ours: Readonly<Record<string, HookCallback>> = {
     PreToolUse: (input, _id, context) => before(run, subAgents, input, context?.signal),
     PreSkillShellCommand: (input) => beforeSkillCommand(subAgents, input),
-    PostToolUse: (input) => run.results.decided(asName(input.tool_use_id) ?? '', after(run, input)),
+    PostToolUse: (input) =>
+      run.results.decided(asName(input.tool_use_id) ?? '', after(run, subAgents, input)),
     PostToolUseFailure: (input) => failed(run, input),
   }
   const matchers = Object.entries(ours).map(([name, decide]) => {
@@ -126,17 +127,20 @@ function whenLeft(signal: AbortSignal | undefined): [left: Promise<undefined>, s
 
 const refusal = (reason: string) => ({ permissionDecision: 'deny', permissionDecisionReason: reason })
 
-async function after(run: ClaudeRun, input: Loose): Promise<HookOutput> {
+async function after(run: ClaudeRun, subAgents: SubAgents, input: Loose): Promise<HookOutput> {
   const id = asName(input.tool_use_id) ?? ''
   const announced = run.find(id, input.tool_input)
   if (announced === undefined) return {}
   run.forget(id, announced)
   if (announced.served || announced.decision.state !== 'run') return {}
   const result = input.tool_response
-  const outcome = await announced.call.settle(result)
+  const toolName = asName(input.tool_name) ?? ''
+  const said = await subAgents.outcomeOf(id, result)
+  const given = said === undefined ? result : inShapeOf(toolName, result, said.content ?? '')
+  const outcome = await (said?.refusal ? announced.call.refuse(said.refusal) : announced.call.settle(given))
   const changed = saidOf(outcome)
   if (changed === result) return {}
-  const told = inShapeOf(asName(input.tool_name) ?? '', result, changed)
+  const told = inShapeOf(toolName, result, changed)
   // Nothing else keeps the result from the model.
   if (told === undefined) return { continue: false, stopReason: UNTOLD }
   return { hookSpecificOutput: { hookEventName: 'PostToolUse', updatedToolOutput: told } }

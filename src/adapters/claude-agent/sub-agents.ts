@@ -1,8 +1,12 @@
+import type { CompleteResult } from '../../dispatcher/run/completion.ts'
 import { within } from '../../internal/async.ts'
-import { errorMessage } from '../../internal/errors.ts'
+import { errorMessage, HookspanError } from '../../internal/errors.ts'
+import { defined } from '../../internal/objects.ts'
 import { asName, asObject, asObjects, type Loose } from '../../wire/reading.ts'
+import { saidIn } from '../instruction.ts'
 import type { SafeAgentCall } from '../safe/held-calls.ts'
 import { type SafeOperation, type SafeStep, startOperation } from '../safe/operation.ts'
+import { answeredFor, textToAsk } from '../unfit-agent.ts'
 import { ADAPTER } from './capabilities.ts'
 import type { ClaudeRun } from './claude-run.ts'
 import { Lane, TOLD_WITHIN_MS } from './lane.ts'
@@ -15,7 +19,12 @@ interface SubAgent {
   step: SafeStep | undefined
   hasBegun: boolean
   isInBackground: boolean
+  readonly over: PromiseWithResolvers<void>
+  /** What gates made of its last word, where they did not leave it. */
+  outcome?: Outcome
 }
+
+type Outcome = Pick<CompleteResult, 'content' | 'refusal'>
 
 /** What is decided of calling one: why it may not be called, or what it is told. */
 type Called = { readonly refused: string } | { readonly instruction: string }
@@ -45,7 +54,10 @@ export class SubAgents {
     if (call === undefined) return undefined
     const decided = await call.decided
     if (decided.state !== 'run') {
-      return { refused: 'reason' in decided ? decided.reason : 'a gate answered for the agent' }
+      if ('reason' in decided) return { refused: decided.reason }
+      const error = answeredFor('Claude Code')
+      call.fail(error)
+      return { refused: error.message }
     }
     const { signal } = this.#run.run
     const op = startOperation(this.#run.dispatcher, {
@@ -56,7 +68,7 @@ export class SubAgents {
       ...(signal && { signal }),
     })
     try {
-      const told = asName(await op.admit()) ?? decided.instruction
+      const told = textToAsk(await op.admit())
       this.#called.set(toolUseId, this.#agent(call, op, told))
       return { instruction: told }
     } catch (error) {
@@ -80,7 +92,15 @@ export class SubAgents {
       },
     }
     const lane = new Lane(turns, instruction)
-    const agent: SubAgent = { call, op, lane, step: undefined, hasBegun: false, isInBackground: false }
+    const agent: SubAgent = {
+      call,
+      op,
+      lane,
+      step: undefined,
+      hasBegun: false,
+      isInBackground: false,
+      over: Promise.withResolvers<void>(),
+    }
     return agent
   }
 
@@ -147,7 +167,11 @@ export class SubAgents {
     }
   }
 
-  async #end(agent: SubAgent, { status, summary }: Message): Promise<void> {
+  #end(agent: SubAgent, message: Message): Promise<void> {
+    return this.#ended(agent, message).finally(() => agent.over.resolve())
+  }
+
+  async #ended(agent: SubAgent, { status, summary }: Message): Promise<void> {
     await agent.lane.over()
     await agent.step?.end()
     // Of one that was ended before its last word, Claude Code tells what it was called for.
@@ -159,11 +183,33 @@ export class SubAgents {
       agent.call.fail(error)
       return
     }
-    const { reason } = await agent.op.complete({
+    const ended = await agent.op.complete({
       reason: status === 'stopped' ? 'interrupted' : 'done',
-      ...(content !== undefined && { content }),
+      ...defined({ content }),
     })
-    agent.call.settle({ operationId, reason, ...(content !== undefined && { content }) })
+    const { refusal, reason } = ended
+    if (refusal !== undefined || ended.content !== content) agent.outcome = ended
+    // In the background its caller reads what it said.
+    const read = agent.isInBackground ? content : ended.content
+    if (refusal === undefined) agent.call.settle({ operationId, reason, ...defined({ content: read }) })
+    else
+      agent.call.fail(
+        new HookspanError('RUN_DENIED', `The outcome was withheld (${refusal.code}): ${refusal.reason}`),
+      )
+  }
+
+  /** What gates made of the last word of an agent that a call has run, of which it gives `result`. Undefined where they left it. */
+  async outcomeOf(toolUseId: string, result: unknown): Promise<Outcome | undefined> {
+    const agent = this.#called.get(toolUseId)
+    if (agent === undefined || agent.isInBackground || !agent.op.enforcesAt('beforeComplete'))
+      return undefined
+    // Its end is told by a message that may come later than this.
+    await within(TOLD_WITHIN_MS, agent.over.promise)
+    const { content, status } = asObject(result) ?? {}
+    if (!agent.op.ended && status === 'completed') {
+      await this.#end(agent, { type: 'system', status, summary: saidIn(content) })
+    }
+    return agent.outcome
   }
 
   /** Nothing comes of any of them any more. */

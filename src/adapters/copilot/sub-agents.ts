@@ -6,6 +6,7 @@ import type { SafeCalls } from '../safe/calls.ts'
 import type { SafeAgentCall } from '../safe/held-calls.ts'
 import { type SafeOperation, type SafeStep, startOperation } from '../safe/operation.ts'
 import type { RunHost } from '../sdk-run/observed-run.ts'
+import { answeredFor, textToAsk } from '../unfit-agent.ts'
 import { TOLD_WITHIN_MS } from './announced.ts'
 import { Lane } from './lane.ts'
 import type { CopilotEvent } from './sdk.ts'
@@ -70,7 +71,10 @@ export class SubAgents {
     if (call === undefined) return { instruction }
     const decided = await call.decided
     if (decided.state !== 'run') {
-      return { refused: 'reason' in decided ? decided.reason : 'a gate answered for the agent' }
+      if ('reason' in decided) return { refused: decided.reason }
+      const error = answeredFor('Copilot')
+      call.fail(error)
+      return { refused: error.message }
     }
     const { name, capabilities } = this.#run.host.adapter
     const { signal } = this.#run
@@ -83,7 +87,7 @@ export class SubAgents {
     })
     const agent = this.#agent(call, op)
     try {
-      const told = asName(await op.admit()) ?? decided.instruction
+      const told = textToAsk(await op.admit())
       this.#called.push({ toolCallId, agent })
       return { instruction: told }
     } catch (error) {
