@@ -12,6 +12,7 @@ import type {
 } from '../dispatcher/index.ts'
 import type { CompletionReason, LlmResponse } from '../hooks/index.ts'
 import { errorMessage, errorType } from '../internal/errors.ts'
+import { modelAsked } from '../wire/reading.ts'
 import { type ContentWriter, contentWriter, redactedMessage, redactWords } from './content.ts'
 import { GEN_AI, HOOKSPAN, OPEN_INFERENCE, OTEL, type SemconvProfile } from './names.ts'
 import { gateAttributes } from './notes.ts'
@@ -193,7 +194,10 @@ function llmEnd(
     attributes[GEN_AI.responseTimeToFirstChunk] = end.timeToFirstChunkMs / 1000
   if (end.streamed) attributes[GEN_AI.requestStream] = true
   if (streamEnd !== undefined) attributes[HOOKSPAN.streamEnd] = streamEnd
-  if (request !== undefined && request !== asked.request) writeRequest(attributes, content, asked, request)
+  if (request !== undefined && request !== asked.request) {
+    writeRequest(attributes, content, asked, request)
+    attributes[GEN_AI.requestModel] = modelAsked(asked.model, asked.request, request)
+  }
   if (content !== undefined && end.response !== undefined) {
     content.response(end.response, 'error' in end ? 'error' : undefined)
   }

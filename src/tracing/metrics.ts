@@ -1,6 +1,7 @@
 import { type Attributes, type Counter, type Histogram, type Meter, ValueType } from '@opentelemetry/api'
 import type { Activity, ActivityEnd, LlmEnd, OperationInfo } from '../dispatcher/index.ts'
 import { GEN_AI, OTEL, type SemconvProfile } from '../spans/names.ts'
+import { modelAsked } from '../wire/reading.ts'
 
 /** Bucket bounds as the conventions give them. */
 const SECONDS = [0.01, 0.02, 0.04, 0.08, 0.16, 0.32, 0.64, 1.28, 2.56, 5.12, 10.24, 20.48, 40.96, 81.92]
@@ -210,13 +211,13 @@ class StreamMetrics {
 
 const DURATION = 'Duration of a call of a model.'
 
-function labelsOf(activity: LlmActivity, { reply, response }: LlmEnd): Attributes {
+function labelsOf(activity: LlmActivity, { reply, response, request }: LlmEnd): Attributes {
   const { operationName = 'chat', provider, model, serverAddress, serverPort } = activity
   const answered = (reply ?? response)?.model
   return {
     [GEN_AI.operationName]: operationName,
     [GEN_AI.providerName]: provider,
-    [GEN_AI.requestModel]: model,
+    [GEN_AI.requestModel]: modelAsked(model, activity.request, request),
     ...(answered !== undefined && { [GEN_AI.responseModel]: answered }),
     ...(serverAddress !== undefined && { [OTEL.serverAddress]: serverAddress }),
     ...(serverPort !== undefined && { [OTEL.serverPort]: serverPort }),

@@ -1,4 +1,4 @@
-import type { LlmResponse, TokenUsage, ToolCallRequest } from '../hooks/values.ts'
+import type { LlmRequest, LlmResponse, TokenUsage, ToolCallRequest } from '../hooks/values.ts'
 import { jsonIn, toContent } from '../internal/json.ts'
 import { isRecord } from '../internal/objects.ts'
 
@@ -183,4 +183,10 @@ export function writeUsage(usage: TokenUsage, names: UsageNames): Loose {
     counts[outer] = inner === undefined ? count : { ...asObject(counts[outer]), [inner]: count }
   }
   return counts
+}
+
+/** The model that is asked: another one than was to be, where a gate changed the request's. */
+export function modelAsked(model: string, before?: LlmRequest, request?: LlmRequest): string {
+  if (request === before || request?.model === before?.model) return model
+  return asName(request?.model) ?? model
 }

@@ -108,6 +108,22 @@ describe('beforeLlmCall', () => {
     expect(sent).toEqual([{ messages: ['hi'], temperature: 0 }])
   })
 
+  it('of another model that a gate chose, hooks and later gates are told', async () => {
+    const models: unknown[] = []
+    const after = { ...gate('afterLlmCall', ({ model }) => void models.push(model)), id: 'after' }
+    const { op, dispatcher } = start([gate('beforeLlmCall', () => mutate({ model: 'small' })), after])
+    const handler = ({ model }: { model: string }) => void models.push(model)
+    for (const type of ['beforeLlmCall', 'afterLlmCall', 'onLlmCallError'] as const) {
+      dispatcher.use({ name: type, hooks: [{ id: type, type, handler }] })
+    }
+    const usage = { prompt_tokens: 1, completion_tokens: 1 }
+    const request = { model: 'large' }
+    await op.llmCall({ model: 'large', request }, () => ({ choices: [{ message: { content: 'x' } }], usage }))
+    await op.llmCall({ model: 'large', request }, () => Promise.reject(new Error('no'))).catch(() => {})
+    await dispatcher.drain()
+    expect(models).toEqual(['small', 'small', 'small', 'small', 'small'])
+  })
+
   it.each([
     ['skip', skip('a canned reply'), 'a canned reply'],
     ['deny', deny('too dear'), 'too dear'],

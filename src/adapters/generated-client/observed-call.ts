@@ -7,6 +7,7 @@ import { abortedBy } from '../../wire/hold-stream.ts'
 import type { ModelServer } from '../../wire/model-server.ts'
 import { asList, asObject, asText } from '../../wire/reading.ts'
 import { type BackgroundCall, BackgroundReply } from '../background-replies.ts'
+import { assertSent } from '../gate-request.ts'
 import { currentCalls, type SafeCalls } from '../safe/calls.ts'
 import type { SafeModelCall } from '../safe/model-call.ts'
 import type { SafeOperation } from '../safe/operation.ts'
@@ -197,8 +198,9 @@ export class ObservedCall implements WatchedCall {
       )
     }
     this.#gated = decided.gated
-    const changed = decided.request === asked.request ? options : { ...options, body: decided.request }
     try {
+      assertReadable(asked.request, decided.request)
+      const changed = decided.request === asked.request ? options : { ...options, body: decided.request }
       const props = await call.run(() => request(withSignal(changed, decided.signal)))
       call.noteResponse(props.response)
       return props
@@ -310,6 +312,18 @@ export class ObservedCall implements WatchedCall {
     response.body?.cancel().catch(() => {})
     return error
   }
+}
+
+/** The client reads the reply by what its caller has asked for, and by nothing else. */
+function assertReadable(asked: LlmRequest, decided: LlmRequest): void {
+  assertSent(asked, decided, {
+    by: 'a call that is under way',
+    isSent: (field) =>
+      field === 'stream'
+        ? (asked.stream === true) === (decided.stream === true)
+        : field !== 'encoding_format',
+    mend: () => 'The client reads the reply as its caller has asked for it: say it there.',
+  })
 }
 
 /** Of a call that its caller has aborted the client tells in its own words, and sends nothing. */

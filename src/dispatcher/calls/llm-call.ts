@@ -178,8 +178,7 @@ export class LlmCallRun<R> extends ToldLlmCall<R> {
   }
 
   #where(): DecidedPlace {
-    const { traced, gates, provider, callKey } = this
-    const { model } = this.init
+    const { traced, gates, provider, callKey, model } = this
     return { call: this, traced, gates, stepIndex: this.site.stepIndex, model, provider, callKey }
   }
 
@@ -189,7 +188,8 @@ export class LlmCallRun<R> extends ToldLlmCall<R> {
   }
 
   #make(message: LlmResponse, decided: ChainResult | undefined, given?: unknown): R {
-    const { standIn, model, operationName } = this.init
+    const { model } = this
+    const { standIn, operationName } = this.init
     if (standIn !== undefined) return standIn(message, keeps(decided) ? given : undefined)
     const cause = isRefusal(decided) ? decided : undefined
     const mend = isNoChat(operationName)

@@ -1,7 +1,7 @@
 import type { LlmRequest, StreamEndKind, TokenUsage } from '../../hooks/index.ts'
 import { errorMessage, errorType } from '../../internal/errors.ts'
 import { expected } from '../../internal/expect.ts'
-import type { LlmHead, LlmReading } from '../../wire/reading.ts'
+import { type LlmHead, type LlmReading, modelAsked } from '../../wire/reading.ts'
 import type { Activity, LlmEnd } from '../plugins/instrument.ts'
 import { Bracket } from '../run/bracket.ts'
 import { type Counted, costOf } from '../run/cost.ts'
@@ -54,6 +54,11 @@ export abstract class ToldLlmCall<R> extends Bracket<LlmEnd, CallSite> {
     }
     this.mark = { model, scripted: false, noteChunk }
     this.callKey = callKey
+  }
+
+  /** With what gates made of the request. */
+  protected get model(): string {
+    return modelAsked(this.init.model, this.init.request, this.request)
   }
 
   /** What has come of a stream when the call is cut off. */
@@ -112,7 +117,7 @@ export abstract class ToldLlmCall<R> extends Bracket<LlmEnd, CallSite> {
     const { core } = this
     const counted = this.#counted(this.spent ?? reading)
     const { usage } = counted
-    const { model = this.init.model } = reading.head ?? reading.response
+    const { model = this.model } = reading.head ?? reading.response
     const costUsd = costOf(core, { provider: this.provider, model, ...counted })
     const scripted = this.#scripted()
     core.addLlm(usage, costUsd, model, !scripted && this.#untold(usage))
@@ -141,7 +146,7 @@ export abstract class ToldLlmCall<R> extends Bracket<LlmEnd, CallSite> {
     const { usage } = counted
     const mocked = this.#scripted(error) && { mocked: true }
     // What is asked for by a name of one's own (a deployment, an ARN) has a price by that of the model that began to answer.
-    const { model = this.init.model } = partial?.head ?? partial?.response ?? {}
+    const { model = this.model } = partial?.head ?? partial?.response ?? {}
     const cost = costOf(core, { provider: this.provider, model, ...counted })
     core.addLlm(usage, cost, model)
     const came = {
@@ -179,7 +184,7 @@ export abstract class ToldLlmCall<R> extends Bracket<LlmEnd, CallSite> {
   }
 
   #uncountable(field: string, what: string, value: unknown): void {
-    const wrong = expected(`\`${field}\` of a reply of model "${this.init.model}" to be ${what}`, value)
+    const wrong = expected(`\`${field}\` of a reply of model "${this.model}" to be ${what}`, value)
     this.core.reportFailure('llmCall.read', wrong)
   }
 
@@ -197,11 +202,11 @@ export abstract class ToldLlmCall<R> extends Bracket<LlmEnd, CallSite> {
   }
 
   #told() {
-    const { model, operationName, serverAddress, serverPort } = this.init
+    const { operationName, serverAddress, serverPort } = this.init
     return {
       ...this.where,
       ...(operationName !== undefined && { operationName }),
-      model,
+      model: this.model,
       provider: this.provider,
       request: this.request,
       callKey: this.callKey,
