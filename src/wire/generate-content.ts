@@ -129,11 +129,13 @@ function toolsOf({ functionDeclarations, ...own }: Loose): Loose[] {
 /** What the caller is given the calls of. Some is written in both ways. */
 const CALLERS = /^(functionDeclarations|function_declarations|computerUse|computer_use)$/
 
+/** By the name of the field, and by that which calls have. */
 function hostedIn(tool: Loose): HostedTool[] {
   const { mcpServers, mcp_servers: servers = mcpServers, ...own } = tool
-  const names = Object.keys(own).filter((name) => !CALLERS.test(name) && asObject(own[name]) !== undefined)
+  const fields = Object.keys(own).filter((name) => !CALLERS.test(name) && asObject(own[name]) !== undefined)
+  const names = new Set(fields.flatMap((name) => [name.replace(/[A-Z]/g, '_$&').toLowerCase(), name]))
   return [
-    ...names.map((name) => ({ name: name.replace(/[A-Z]/g, '_$&').toLowerCase(), identifier: OWNER })),
+    ...Array.from(names, (name) => ({ name, identifier: OWNER })),
     ...asObjects(servers).map(({ name }) => ({ name: '*', identifier: asText(name) ?? OWNER })),
   ]
 }

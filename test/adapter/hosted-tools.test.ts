@@ -99,6 +99,7 @@ describe('a tool that the provider runs', () => {
     ['messages: any other of that set', crm({ configs: { wipe: { defer_loading: true } } }), 'crm/find'],
     ['messages: one of a set that is pinned', crm({ tools: [{ name: 'wipe' }] }), 'crm/wipe'],
     ['generateContent: a search', google({ googleSearch: {} }), 'google_search'],
+    ['generateContent: a search, by its field', google({ googleSearch: {} }), 'googleSearch'],
     ['generateContent: code', google({ codeExecution: {} }), 'google/code_execution'],
     ['interactions: a search', interaction({ type: 'google_search' }), 'google_search'],
     ['interactions: a tool of an MCP server', interaction({ type: 'mcp_server', name: 'crm' }), 'crm/wipe'],

@@ -4,7 +4,7 @@ import { OWN_VARIABLES } from '../../src/internal/variables.ts'
 import { callCli } from '../support/call-cli.ts'
 
 /** What one process of hookspan tells another. */
-const BETWEEN = /^HOOKSPAN_(RUN_(ASKED_FOR|REPORT|SHOW|VIEWER)|OPEN_ELSEWHERE)$/
+const BETWEEN = /^HOOKSPAN_(RUN_(ASKED_FOR|PID|REPORT|SHOW|VIEWER)|OPEN_ELSEWHERE)$/
 
 it('are all listed that are read', () => {
   const read = new Set<string>()

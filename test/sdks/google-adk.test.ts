@@ -355,17 +355,20 @@ it('a gate that ends the run ends the agent', async () => {
   expect(reasons).toEqual(['denied'])
 })
 
-it('a guard for a tool that Google runs is an error, and the model is not asked', async () => {
-  const dispatcher = new HookDispatcher()
-  dispatcher.use({
-    name: 'g',
-    gates: [{ id: 'g', point: 'beforeToolCall', match: 'google_search', decide: () => deny('no') }],
-  })
-  const agent = agentOn([{ content: 'searched' }], [GOOGLE_SEARCH])
-  agent.model.model = 'gemini-2.5-flash'
-  await expect(run(agent, [hookspanPlugin({ dispatcher })])).rejects.toThrow(/google_search/)
-  expect(agent.model.requests).toEqual([])
-})
+it.each(['google_search', 'googleSearch'])(
+  'a guard for a tool that Google runs, by its name %s, is an error, and the model is not asked',
+  async (match) => {
+    const dispatcher = new HookDispatcher()
+    dispatcher.use({
+      name: 'g',
+      gates: [{ id: 'g', point: 'beforeToolCall', match, decide: () => deny('no') }],
+    })
+    const agent = agentOn([{ content: 'searched' }], [GOOGLE_SEARCH])
+    agent.model.model = 'gemini-2.5-flash'
+    await expect(run(agent, [hookspanPlugin({ dispatcher })])).rejects.toThrow(`the tool "${match}"`)
+    expect(agent.model.requests).toEqual([])
+  },
+)
 
 it('says whose run it is, and mocks hold in it', async () => {
   const dispatcher = new HookDispatcher()
