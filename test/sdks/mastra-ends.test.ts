@@ -146,7 +146,38 @@ describe.each([
     expect((await all(stream.textStream)).join('')).toBe('done')
     await dispatcher.drain()
     expect(findAll(events, 'onToolCallError').map(({ errorMessage }) => errorMessage)).toEqual([
-      expect.stringContaining('Failed agent tool execution'),
+      expect.stringMatching(why),
     ])
   })
 })
+
+it.each(
+  METHODS.flatMap((method) =>
+    (['onStart', 'beforeCallAgent', 'beforeComplete'] as const).map((point) => [method, point] as const),
+  ),
+)(
+  'why an agent of another one was refused is told to its model and to hooks (%s, %s)',
+  async (method, point) => {
+    const refusing = gate(point, ({ agentName }) =>
+      agentName === 'e' || point === 'beforeCallAgent' ? deny('closed today') : undefined,
+    )
+    const { dispatcher, events } = dispatcherWith(refusing)
+    const expert = new Agent({ id: 'e', name: 'e', instructions: '', model: scripted([{ content: 'yes' }]) })
+    const toolCalls = [{ id: 'c', name: 'agent-expert', args: { prompt: 'go' } }]
+    const asked: string[] = []
+    const model = scripted([{ toolCalls }, { content: 'done' }], (request) =>
+      asked.push(JSON.stringify(request)),
+    )
+    const more = { model, agents: { expert } }
+    const agent = observeMastra<Untyped>(new Agent({ id: 's', name: 's', instructions: '', ...more }), {
+      dispatcher,
+    })
+    const result = await agent[method]('hi')
+    expect(await result.text).toBe('done')
+    await dispatcher.drain()
+    expect(asked[1]).toContain('closed today')
+    expect(findAll(events, 'onToolCallError')).toMatchObject([
+      { errorMessage: expect.stringContaining('closed today') },
+    ])
+  },
+)

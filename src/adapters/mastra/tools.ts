@@ -1,7 +1,8 @@
 import { callIfFit } from '../../adapter/changed-arguments.ts'
 import { RunSuspended } from '../../dispatcher/calls/suspended.ts'
 import { ToolResult } from '../../dispatcher/calls/tool-outcome.ts'
-import { defined, isRecord } from '../../internal/objects.ts'
+import { HookspanError } from '../../internal/errors.ts'
+import { defined, isRecord, readFields } from '../../internal/objects.ts'
 import { isError } from '../../internal/realms.ts'
 import { asName } from '../../wire/reading.ts'
 import type { SafeToolCall } from '../safe/tool-call.ts'
@@ -196,7 +197,7 @@ class Call {
         const value = await callIfFit(schema, input, args, body)
         given = { value }
       } catch (error) {
-        thrown = { error }
+        thrown = { error: refusalIn(error) ?? error }
       }
       // It goes on in this call once the run does, where that can wait: one of an agent that is a tool ends here.
       if (suspended && !this.#run.run.isCalled) throw new RunSuspended()
@@ -218,6 +219,12 @@ class Call {
       return given.value
     return told(outcome, this.#tool, given?.value, beside)
   }
+}
+
+/** Why gates refused what a tool runs: of an agent that is a tool (`agents`) Mastra says that it failed, and keeps why to itself. */
+function refusalIn(error: unknown, deep = 4): HookspanError | undefined {
+  if (error instanceof HookspanError) return error
+  return deep > 0 && isError(error) ? refusalIn(readFields(error, ['cause']).cause, deep - 1) : undefined
 }
 
 /** What Mastra gives in the place of a result where the arguments, or the result, are not what the tool's schema says. */
