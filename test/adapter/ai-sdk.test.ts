@@ -1509,6 +1509,55 @@ describe('other functions', () => {
     expect(sent).toEqual(['[name] asks'])
   })
 
+  it('what an onStart gate makes of the input is embedded, and ranked by', async () => {
+    const { dispatcher, events } = dispatcherWith(
+      gate('onStart', ({ payload }) =>
+        mutate(JSON.parse(JSON.stringify(payload).replaceAll('Ann', '[name]'))),
+      ),
+    )
+    const sent: unknown[] = []
+    const doEmbed = async ({ values }: { values: string[] }) => {
+      sent.push(values)
+      return { embeddings: values.map(() => [1]), usage: { tokens: 7 }, warnings: [] }
+    }
+    const doRerank = async ({ query }: { query: string }) => {
+      sent.push(query)
+      return { ranking: [{ index: 0, relevanceScore: 1 }], warnings: [] }
+    }
+    const { embed, embedMany, rerank } = observeAISDK(ai, { dispatcher })
+    const model = new MockEmbeddingModelV4({ doEmbed })
+    await embed({ model, value: 'Ann asks' })
+    await embedMany({ model, values: ['Ann', 'asks'] })
+    await rerank({ model: new MockRerankingModelV4({ doRerank }), documents: ['a'], query: 'Ann?' })
+    expect(sent).toEqual([['[name] asks'], ['[name]'], ['asks'], '[name]?'])
+    await dispatcher.drain()
+    const started = events.filter(({ hookType }) => hookType === 'onStart')
+    expect(started).toMatchObject([{ input: 'Ann asks' }, { input: ['Ann', 'asks'] }, { input: 'Ann?' }])
+  })
+
+  it.each([
+    [{ dimensions: 5 }, '`providerOptions`'],
+    [{ modelId: 'cheaper' }, 'give it another one'],
+    [{ providerOptions: { mine: { dimensions: 5 } } }, undefined],
+  ])('of what is embedded and ranked no model is asked what would not be sent: %j', async (set, mend) => {
+    const { dispatcher } = dispatcherWith(gate('beforeLlmCall', () => mutate(set as object)))
+    const doEmbed = vi.fn(async (_asked: object) => ({ embeddings: [[1]], warnings: [] }))
+    const doRerank = vi.fn(async (_asked: object) => ({ ranking: [{ index: 0, relevanceScore: 1 }] }))
+    const { embed, rerank } = observeAISDK(ai, { dispatcher })
+    const asked = [
+      embed({ model: new MockEmbeddingModelV4({ doEmbed }), value: 'a' }),
+      rerank({ model: new MockRerankingModelV4({ doRerank }), documents: ['a'], query: 'a' }),
+    ]
+    for (const one of asked) {
+      if (mend === undefined) await one
+      else await expect(one).rejects.toThrow(mend)
+    }
+    for (const model of [doEmbed, doRerank]) {
+      if (mend === undefined) expect(model.mock.calls[0]?.[0]).toMatchObject(set)
+      else expect(model).not.toHaveBeenCalled()
+    }
+  })
+
   it('of what is ranked, `redact` cleans the query and the documents', async () => {
     const { dispatcher } = dispatcherWith(redact({ patterns: { name: 'Ann' } }))
     const doRerank = vi.fn(async (_asked: { query: string; documents: object }) => ({

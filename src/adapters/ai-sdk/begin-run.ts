@@ -46,9 +46,13 @@ export function assertInReach(run: ObservedRun, tools: readonly [name: string, t
   run.assertInReach(hosted.map(([name]) => ({ name, ranBy: 'provider' })))
 }
 
-/** For what makes model calls and no loop. */
-export function beginCalls(host: Host, args: SdkArguments): ObservedRun {
-  return new ObservedRun(host, saidIn(host, args), { isAgent: false })
+/**
+ * For what makes model calls and no loop.
+ *
+ * @param input of what has no prompt.
+ */
+export function beginCalls(host: Host, args: SdkArguments, input?: unknown): ObservedRun {
+  return new ObservedRun(host, { ...saidIn(host, args), ...defined({ input }) }, { isAgent: false })
 }
 
 /** @param name of the agent, where the call itself says none. */

@@ -40,6 +40,22 @@ export function assertAsked(asked: LlmRequest, effective: LlmRequest): void {
   })
 }
 
+/**
+ * {@link assertAsked} of what is embedded or ranked.
+ *
+ * @throws HookspanError `NOT_CAPABLE`.
+ */
+export function assertValuesAsked(asked: LlmRequest, effective: LlmRequest): void {
+  assertSent(asked, effective, {
+    by: 'the AI SDK',
+    isSent: (field) => field === 'providerOptions' || (field in asked && field !== 'modelId'),
+    mend: (field) =>
+      field === 'modelId'
+        ? 'The model that it was given is asked: give it another one.'
+        : 'Set what the provider takes in `providerOptions`.',
+  })
+}
+
 /** What is told and is nothing that a model is asked with. */
 const OURS: Readonly<Record<string, string>> = {
   modelId: 'The model that it was given is asked: have `prepareStep` choose another one.',

@@ -76,15 +76,22 @@ function oneStep(run: ObservedRun, host: Host, args: SdkArguments, gateway: unkn
   }
 }
 
+/** Where `embed`, `embedMany` and `rerank` have what they are about. */
+const INPUTS = ['value', 'values', 'query'] as const
+
 /** What asks a model that says nothing: model calls of the run that is going on, or of one of their own. */
 function observeValues(kind: 'embeddingModel' | 'rerankingModel') {
   return (sdk: SdkFunction, host: Host, gateway: unknown): SdkFunction =>
     async (args, ...more) => {
-      const run = beginCalls(host, args ?? {})
+      const key = INPUTS.find((name) => args?.[name] !== undefined)
+      const run = beginCalls(host, args ?? {}, key && args[key])
       return generated(run, async () => {
-        await run.admit()
+        const input = await run.admit()
         const model = observeModel(args.model, run, gateway, kind)
-        return run.run(() => sdk({ ...args, ...(host.omitSdkSpans && withoutSpans(args)), model }, ...more))
+        const admitted = key !== undefined && input !== run.input ? { ...args, [key]: input } : args
+        return run.run(() =>
+          sdk({ ...admitted, ...(host.omitSdkSpans && withoutSpans(args)), model }, ...more),
+        )
       })
     }
 }

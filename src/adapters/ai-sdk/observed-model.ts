@@ -8,7 +8,7 @@ import type { Loose } from '../../wire/reading.ts'
 import { rewritten } from '../../wire/rewrite.ts'
 import { configuredServer } from '../configured-server.ts'
 import type { ObservedRun } from '../sdk-run/observed-run.ts'
-import { assertAsked } from './call-options.ts'
+import { assertAsked, assertValuesAsked } from './call-options.ts'
 import { ModelStream } from './model-stream.ts'
 import { providerName } from './provider-name.ts'
 import type { SdkModel, SdkModelOptions, SdkStreamReply } from './sdk.ts'
@@ -150,7 +150,9 @@ class ObservedModel {
     const read = (reply: unknown) => ({ response: {}, ...usageOf(reply) })
     const { values: given } = options
     const request = { ...init.request, input: given }
-    const ask = ({ input, values = input, ...sent }: LlmRequest) => {
+    const ask = (effective: LlmRequest) => {
+      assertValuesAsked(request, effective)
+      const { input, values = input, ...sent } = effective
       // By either name: of the SDK, and of what is asked of other clients.
       const isChanged = canonicalJson(values) !== canonicalJson(given)
       return this.#model.doEmbed?.(this.#sent(options, { ...sent, values: isChanged ? values : input }))
@@ -162,7 +164,10 @@ class ObservedModel {
     const init = this.#init(options)
     const calls = await this.#run.calls()
     const read = () => ({ response: {} })
-    const ask = (request: LlmRequest) => this.#model.doRerank?.(this.#sent(options, request))
+    const ask = (request: LlmRequest) => {
+      assertValuesAsked(init.request, request)
+      return this.#model.doRerank?.(this.#sent(options, request))
+    }
     return this.#noted(calls.llmCall({ ...init, read, operationName: 'rerank' }, ask))
   }
 
