@@ -65,7 +65,7 @@ function unusedRule(
   const wanted = Number.isFinite(rule.limit) ? rule.limit : 'at least 1'
   const isFor = (call: UnaskedCall | MockToolsCall) => isForTool(rule.definition.address, call)
   const close = nearestName(rule.definition.address.tool, new Set(calls.map(({ apiName }) => apiName)))
-  const never = `\n  The tool was never called.${close === undefined ? '' : ` Did you mean "${close}"?`}`
+  const never = `\n  The tool was never called, or a gate or a human refused its calls.${close === undefined ? '' : ` Did you mean "${close}"?`}`
   const seen = [
     ...calls
       .filter(isFor)

@@ -223,7 +223,9 @@ describe('a rule that is not used', () => {
     await runTools(dispatcher, [{ apiName: 'search' }])
     const failure = thrownBy(() => mocks.assertUsed())
     expect(failure.code).toBe('MOCK_UNUSED')
-    expect(failure.message).toContain('The tool was never called. Did you mean "search"?')
+    expect(failure.message).toContain(
+      'The tool was never called, or a gate or a human refused its calls. Did you mean "search"?',
+    )
   })
 })
 
