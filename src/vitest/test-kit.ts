@@ -191,12 +191,14 @@ export class TestKit {
   /** Cleans up, and gives everything that was not as the test says. `cutShort`: it failed already, or skipped itself. */
   async finish(cutShort = false): Promise<Error[]> {
     const failures: Error[] = cutShort ? [] : [...leftAtWork(this.#tree.spans), ...this.#nothingRan()]
+    /** What is not used is mostly so because of another one. */
+    const unused: Error[] = []
     this.#closeTools()
     const end = (part: Disposable | undefined) => {
       try {
         part?.[Symbol.dispose]()
       } catch (error) {
-        failures.push(error as Error)
+        ;(isUnused(error) ? unused : failures).push(error as Error)
       }
     }
     const left = this.#left()
@@ -206,10 +208,11 @@ export class TestKit {
     const replays = leftReplays.map((replay) => ({ replay, mode: 'auto' as const }))
     for (const { replay, mode } of [...this.#replays, ...replays]) {
       // It may end where the test broke, and would be what the next try is held to.
-      const isOfFailed = cutShort || failures.length > 0
+      const isOfFailed = cutShort || failures.length + unused.length > 0
       if (isOfFailed && mode === 'auto' && replay.mode === 'record') replay.detach()
       else end(replay)
     }
+    failures.push(...unused)
     // One that the test brought along may be that of others, too.
     if (this.#dispatcher === this.#own) await this.#inTime(this.#own.shutdown({ timeoutMs: SHUTDOWN_MS }))
     else await this.#inTime(this.#dispatcher.drain(undefined, { timeoutMs: SHUTDOWN_MS }))
@@ -309,6 +312,11 @@ function leftAtWork(spans: readonly RecordedSpan[]): Error[] {
     ),
   ]
 }
+
+const isUnused = (error: unknown): boolean =>
+  error instanceof AggregateError
+    ? error.errors.every(isUnused)
+    : error instanceof HookspanError && error.code === 'MOCK_UNUSED'
 
 const standsIn = (part: Disposable | undefined) =>
   part instanceof MockTools || (part instanceof ToolReplay && part.mode === 'replay')

@@ -65,6 +65,10 @@ const MISTAKES: [string, RegExp][] = [
   ['bad: a step of the model that is not asked for', /steps\[1\] was never asked for: "never said"/],
   ['bad: a request that the model does not expect', /all 1 steps are used/],
   [
+    'bad: a request that the model does not expect, and what is not used for that',
+    /all 1 steps are used[\s\S]*A mock was not used/,
+  ],
+  [
     'bad: a human nobody scripted is asked',
     /A human was asked, and no scripted answer fits[\s\S]*get_weather\(\{"city":"Berlin"\}\)/,
   ],

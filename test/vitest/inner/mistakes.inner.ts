@@ -41,6 +41,15 @@ test('bad: a mock that is not used', async ({ mocks }) => {
   mocks.use(mock('get_weather').returns(1))
 })
 
+test('bad: a request that the model does not expect, and what is not used for that', async ({
+  dispatcher,
+  mocks,
+  model,
+}) => {
+  mocks.use(mock('get_weather').returns(7), mock('get_weather').returns(8), mock('get_weather').returns(9))
+  await execAgent({ agent, prompt, dispatcher, client: model([ask]) })
+})
+
 test('bad: mocks of an agent that has another dispatcher', async ({ mocks, model }) => {
   mocks.use(mock('get_weather').optional().returns(1))
   await execAgent({ agent, prompt, dispatcher: new HookDispatcher(), client: model([ask, '7 °C']) })
