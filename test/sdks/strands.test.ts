@@ -404,6 +404,71 @@ it('a beforeLlmCall gate changes messages and tools; what the model object keeps
   await expect(agent.invoke('again')).rejects.toThrow(/temperature/)
 })
 
+it.each<[object, RegExp]>([
+  [{ tool_choice: 'none' }, /`tool_choice` to "none", which Strands does not ask.*take tools away/],
+  [{ tools: [{ type: 'web_search' }] }, /a tool of type "web_search", which Strands keeps in the model/],
+])('asks no model where a gate says what Strands cannot: %j', async (set, refusal) => {
+  const dispatcher = new HookDispatcher()
+  dispatcher.use({ name: 'g', gates: [{ id: 'g', point: 'beforeLlmCall', decide: () => mutate(set) }] })
+  const { model, fetch } = scripted([{ content: 'hello' }])
+  const agent = new Agent({ model, tools: [look(() => 'x')], printer: false })
+  observeStrands(agent, { dispatcher })
+  await expect(agent.invoke('go')).rejects.toThrow(refusal)
+  expect(fetch.requests).toEqual([])
+})
+
+it('of the results of a turn a gate changes one, and all are one message, as they came out', async () => {
+  const dispatcher = new HookDispatcher()
+  dispatcher.use({ name: 'redact', gates: [redact({ patterns: { word: /secret/ }, in: ['modelInput'] })] })
+  const { model } = scripted([
+    {
+      toolCalls: [
+        { id: 'c1', name: 'look', arguments: { q: 'a' } },
+        { id: 'c2', name: 'look', arguments: { q: 'b' } },
+      ],
+    },
+    { content: 'done' },
+  ])
+  const asked: Untyped[] = []
+  const own = model.stream.bind(model)
+  model.stream = (messages: Untyped[], ...more: unknown[]) => {
+    asked.push(messages.map((message) => message.toJSON()))
+    return own(messages, ...more)
+  }
+  const fails = ({ q }: { q: string }) => {
+    if (q === 'a') throw new Error('a secret')
+    return { found: 3 }
+  }
+  const agent = new Agent({ model, tools: [look(fails)], printer: false })
+  observeStrands(agent, { dispatcher })
+  await agent.invoke('go')
+  expect(asked[1].map(({ role }: Untyped) => role)).toEqual(['user', 'assistant', 'user'])
+  expect(asked[1][2].content).toMatchObject([
+    {
+      toolResult: {
+        toolUseId: 'c1',
+        status: 'error',
+        content: [{ text: expect.not.stringContaining('secret') }],
+      },
+    },
+    { toolResult: { toolUseId: 'c2', status: 'success', content: [{ json: { found: 3 } }] } },
+  ])
+})
+
+it('a system prompt that a gate says in parts is sent', async () => {
+  const dispatcher = new HookDispatcher()
+  const decide = ({ payload }: Untyped) =>
+    mutate({
+      messages: [{ role: 'system', content: [{ type: 'text', text: 'Be kind.' }] }, ...payload.messages],
+    })
+  dispatcher.use({ name: 'g', gates: [{ id: 'g', point: 'beforeLlmCall', decide }] })
+  const { model, fetch } = scripted([{ content: 'hello' }])
+  const agent = new Agent({ model, printer: false })
+  observeStrands(agent, { dispatcher })
+  await agent.invoke('go')
+  expect(JSON.stringify(fetch.requests[0]?.body)).toContain('Be kind.')
+})
+
 it('pictures and documents are told, and stay where a gate changes the text beside them', async () => {
   const dispatcher = new HookDispatcher()
   const { model, fetch } = scripted([{ content: 'a cat' }])

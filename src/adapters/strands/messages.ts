@@ -3,6 +3,8 @@ import { HookspanError } from '../../internal/errors.ts'
 import { canonicalJson, safeStringify } from '../../internal/json.ts'
 import { defined } from '../../internal/objects.ts'
 import { asName, asObject, asObjects, asText, type Loose, parseArguments } from '../../wire/reading.ts'
+import { sameJson } from '../../wire/rewrite.ts'
+import { assertSent } from '../gate-request.ts'
 import type { ModelContext, ModelResult, StrandsBlock, StrandsMessage, StrandsMessageClass } from './sdk.ts'
 
 /** A conversation in the words that chat models take. */
@@ -124,7 +126,7 @@ function plainChoice(choice: unknown): unknown {
 }
 
 /** What of a request can be changed before the SDK makes it of the context: the rest belongs to the model object. */
-const CHANGEABLE = new Set(['messages', 'tools', 'tool_choice'])
+const CHANGEABLE = ['messages', 'tools', 'tool_choice']
 
 /**
  * What gates made of the request, in the SDK's words.
@@ -133,17 +135,13 @@ const CHANGEABLE = new Set(['messages', 'tools', 'tool_choice'])
  */
 export function contextOf(ctx: ModelContext, asked: LlmRequest, effective: LlmRequest): ModelContext {
   if (effective === asked) return ctx
-  const changed = [...new Set([...Object.keys(asked), ...Object.keys(effective)])].filter(
-    (key) => canonicalJson(asked[key] ?? null) !== canonicalJson(effective[key] ?? null),
-  )
-  const fixed = changed.find((key) => !CHANGEABLE.has(key))
-  if (fixed !== undefined) {
-    throw new HookspanError(
-      'NOT_CAPABLE',
-      `A beforeLlmCall gate changed \`${fixed}\`, which Strands keeps in the model. Change messages, tools or tool_choice, ` +
-        'or give the agent another model.',
-    )
-  }
+  assertSent(asked, effective, {
+    by: 'Strands',
+    isSent: (field) => CHANGEABLE.includes(field),
+    mend: () =>
+      'Model and sampling belong to the model: change messages, tools or tool_choice, or give the agent another one.',
+  })
+  const changed = CHANGEABLE.filter((field) => !sameJson(asked[field], effective[field]))
   const { messages, tools, tool_choice } = effective
   return {
     ...ctx,
@@ -153,16 +151,30 @@ export function contextOf(ctx: ModelContext, asked: LlmRequest, effective: LlmRe
   }
 }
 
+/** @throws HookspanError `NOT_CAPABLE` for one that is no function: those of the provider belong to the model. */
 function specOf(tool: Loose): Loose {
   const { name, description, parameters: inputSchema } = asObject(tool.function) ?? tool
-  return defined({ name, description, inputSchema })
+  if (asName(name) !== undefined) return defined({ name, description, inputSchema })
+  throw new HookspanError(
+    'NOT_CAPABLE',
+    `A beforeLlmCall gate offers the model a tool of type "${String(tool.type)}", which Strands keeps in the model. Offer functions, or ` +
+      'give the agent another model.',
+  )
 }
 
+/** @throws HookspanError `NOT_CAPABLE` for what the SDK cannot say. */
 function choiceOf(choice: unknown): unknown {
-  if (choice === undefined) return undefined
+  if (choice === undefined || choice === null) return undefined
+  if (choice === 'auto') return { auto: {} }
   if (choice === 'required') return { any: {} }
-  const name = asName(asObject(asObject(choice)?.function)?.name)
-  return name === undefined ? { auto: {} } : { tool: { name } }
+  const { function: fn, name: own } = asObject(choice) ?? {}
+  const name = asName(asObject(fn)?.name) ?? asName(own)
+  if (name !== undefined) return { tool: { name } }
+  throw new HookspanError(
+    'NOT_CAPABLE',
+    `A beforeLlmCall gate set \`tool_choice\` to ${safeStringify(choice)}, which Strands does not ask a model. Say "auto", "required" or ` +
+      '`{ type: "function", function: { name } }`; take tools away with `tools`.',
+  )
 }
 
 /** The SDK's own messages where they were left as they are, with all that no plain message says. */
@@ -177,23 +189,46 @@ function conversationOf(ctx: ModelContext, plain: readonly Loose[]): Partial<Mod
       ({ as }) => as.length > 0 && as.every((one, i) => left[at + i] && one === canonicalJson(left[at + i])),
     )
     const [found] = same < 0 ? [] : known.splice(same, 1)
-    messages.push(found?.message ?? Message.fromMessageData(dataOf(left[at] as Loose, ctx.messages)))
-    at += found?.as.length ?? 1
+    if (found !== undefined) {
+      messages.push(found.message)
+      at += found.as.length
+      continue
+    }
+    // The results of a turn are one message, as APIs want them.
+    const results = left.slice(at, endOfResults(left, at))
+    const data =
+      results.length > 0
+        ? { role: 'user', content: results.map((result) => resultData(result, ctx.messages)) }
+        : dataOf(left[at] as Loose, ctx.messages)
+    messages.push(Message.fromMessageData(data))
+    at += Math.max(1, results.length)
   }
-  const told = system.map(({ content }) => asText(content) ?? '').join('\n')
+  const told = system.map(({ content }) => plainText(content)).join('\n')
   const { systemPrompt: before, ...rest } = ctx
   const prompt = told === systemText(before) ? before : told
   return { ...rest, messages, ...(system.length > 0 && { systemPrompt: prompt }) }
 }
 
+function endOfResults(messages: readonly Loose[], from: number): number {
+  const end = messages.findIndex(({ role }, at) => at >= from && role !== 'tool')
+  return end < 0 ? messages.length : end
+}
+
+/** A result that a gate left as it was stays; one that it changed has failed where it had. */
+function resultData({ tool_call_id, content }: Loose, before: readonly StrandsMessage[]): Loose {
+  const id = asText(tool_call_id) ?? ''
+  const isIt = ({ type, toolUseId }: StrandsBlock) => type === 'toolResultBlock' && toolUseId === id
+  const own = before.flatMap((message) => message.content).find(isIt)
+  const left = own !== undefined && textOfResult(own.content ?? []) === content ? own.toJSON?.() : undefined
+  return (
+    left ?? { toolResult: { toolUseId: id, status: own?.status ?? 'success', content: textData(content) } }
+  )
+}
+
 function dataOf(
-  { role, content, tool_calls, tool_call_id }: Loose,
+  { role, content, tool_calls }: Loose,
   before: readonly StrandsMessage[],
 ): { role: string; content: object[] } {
-  if (role === 'tool') {
-    const result = { toolUseId: asText(tool_call_id) ?? '', status: 'success', content: textData(content) }
-    return { role: 'user', content: [{ toolResult: result }] }
-  }
   const calls = asObjects(tool_calls).map(({ id, function: fn }) => {
     const { name, arguments: args } = asObject(fn) ?? {}
     return { toolUse: { toolUseId: id, name, input: parseArguments(args) } }
@@ -228,12 +263,13 @@ function contentData(content: unknown, before: readonly StrandsMessage[], mayBeE
 }
 
 function textData(content: unknown, mayBeEmpty = false): { text: string }[] {
-  const text =
-    asText(content) ??
-    asObjects(content)
-      .map((part) => asText(part.text) ?? '')
-      .join('')
+  const text = plainText(content)
   return text === '' && mayBeEmpty ? [] : [{ text }]
+}
+
+function plainText(content: unknown): string {
+  const parts = () => asObjects(content).map((part) => asText(part.text) ?? '')
+  return asText(content) ?? parts().join('')
 }
 
 /** @throws HookspanError `NOT_CAPABLE` where the agent has no message yet that says what its messages are made of. */
