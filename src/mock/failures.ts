@@ -40,8 +40,17 @@ function throwTogether(subject: string, failures: readonly HookspanError[]): voi
   const shown = failures.slice(0, MAX_SHOWN)
   const list = shown.map(({ message }, index) => `${index + 1}) ${message.replaceAll('\n', '\n   ')}`)
   if (failures.length > shown.length) list.push(`… and ${failures.length - shown.length} more`)
-  throw new HookspanError(
+  const together = new HookspanError(
     'MOCKS_FAILED',
     `${failures.length} failures of the ${subject}:\n\n${list.join('\n\n')}`,
   )
+  if (failures.every(isUnused)) unusedAlone.add(together)
+  throw together
+}
+
+const unusedAlone = new WeakSet<object>()
+
+/** Whether it says no more than what was not used, which is mostly so because of another failure. */
+export function isUnused(error: unknown): boolean {
+  return error instanceof HookspanError && (error.code === 'MOCK_UNUSED' || unusedAlone.has(error))
 }

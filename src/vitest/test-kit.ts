@@ -12,6 +12,7 @@ import { HookspanError } from '../internal/errors.ts'
 import { isFailedExpect, isFailedExpectation } from '../internal/failed-expectation.ts'
 import { makeFolder } from '../internal/make-folder.ts'
 import { attachedTo } from '../mock/attached.ts'
+import { isUnused } from '../mock/failures.ts'
 import {
   type EventLog,
   type MockCoverage,
@@ -312,11 +313,6 @@ function leftAtWork(spans: readonly RecordedSpan[]): Error[] {
     ),
   ]
 }
-
-const isUnused = (error: unknown): boolean =>
-  error instanceof AggregateError
-    ? error.errors.every(isUnused)
-    : error instanceof HookspanError && error.code === 'MOCK_UNUSED'
 
 const standsIn = (part: Disposable | undefined) =>
   part instanceof MockTools || (part instanceof ToolReplay && part.mode === 'replay')
