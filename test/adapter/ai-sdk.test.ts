@@ -955,6 +955,7 @@ describe('one mock, one gate, one approval', () => {
     [{ messages: [] }, 'Say `prompt`'],
     [{ top_p: 0.1 }, 'Did you mean `topP`?'],
     [{ modelId: 'cheaper' }, 'have `prepareStep` choose'],
+    [{ model: 'cheaper' }, 'have `prepareStep` choose'],
     [{ stream: 'other' }, 'said by the function that is called'],
     [{ temperature: 0.1, maxOutputTokens: 5, topP: 0.2 }, undefined],
   ])('no model is asked where a gate sets what the SDK asks none: %j', async (settings, refusal) => {

@@ -21,6 +21,7 @@ const OWN_NAMES: Readonly<Record<string, string>> = {
   messages: 'prompt',
   input: 'prompt',
   system: 'prompt',
+  instructions: 'prompt',
   max_tokens: 'maxOutputTokens',
   max_completion_tokens: 'maxOutputTokens',
   max_output_tokens: 'maxOutputTokens',
@@ -56,9 +57,12 @@ export function assertValuesAsked(asked: LlmRequest, effective: LlmRequest): voi
   })
 }
 
+const CHOSEN = 'The model that it was given is asked: have `prepareStep` choose another one.'
+
 /** What is told and is nothing that a model is asked with. */
 const OURS: Readonly<Record<string, string>> = {
-  modelId: 'The model that it was given is asked: have `prepareStep` choose another one.',
+  modelId: CHOSEN,
+  model: CHOSEN,
   stream: 'Whether a reply is streamed is said by the function that is called.',
 }
 
