@@ -54,10 +54,18 @@ export function requestFromWire(request: ModelRequest, asked: LlmRequest, decide
     if (sameJson(asked[key], value)) continue
     if (key === 'input') changed.input = inputFromWire(request.input, value)
     else if (key === 'tools') Object.assign(changed, toolsDecided(request, asObjects(value)))
+    else if (key === 'prompt') changed.prompt = promptOf(value)
     else if (Object.hasOwn(FIELDS, key)) changed[FIELDS[key] as string] = value
     else settings[SETTINGS[key] as string] = key === 'tool_choice' ? choiceOf(value) : value
   }
   return { ...request, modelSettings: settings, ...changed } as ModelRequest
+}
+
+/** By either name of its id: of the SDK, and of the API. */
+function promptOf(prompt: unknown): unknown {
+  if (!isRecord(prompt) || prompt.promptId !== undefined) return prompt
+  const { id: promptId, ...rest } = prompt
+  return { ...rest, promptId }
 }
 
 /** The SDK says a tool by its name, and one of the provider's by its kind. */

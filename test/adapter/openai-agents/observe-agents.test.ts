@@ -611,7 +611,7 @@ describe('what a gate says of a request is sent, or refused', () => {
   const described = ({ tools }: Asked) => ({ tools: tools.map((tool) => ({ ...tool, description: 'new' })) })
 
   it.each([false, true])(
-    'another description of a tool, a choice, a developer (streamed: %s)',
+    'another description of a tool, a choice, a prompt, a developer (streamed: %s)',
     async (stream) => {
       expect(await sent(described, stream)).toMatchObject({
         tools: [{ type: 'function', name: 'look', description: 'new' }],
@@ -619,6 +619,10 @@ describe('what a gate says of a request is sent, or refused', () => {
       })
       const choose = () => ({ tool_choice: { type: 'function', name: 'look' } })
       expect(await sent(choose, stream)).toMatchObject({ modelSettings: { toolChoice: 'look' } })
+      const prompt = { id: 'p', version: '2' }
+      expect(await sent(() => ({ prompt }), stream)).toMatchObject({
+        prompt: { promptId: 'p', version: '2' },
+      })
       const add = ({ input }: Asked) => ({ input: [{ role: 'developer', content: 'Be kind.' }, ...input] })
       expect(await sent(add, stream)).toMatchObject({ input: [{ role: 'system', content: 'Be kind.' }, {}] })
     },
