@@ -35,17 +35,20 @@ export function assertGlob(value: unknown, what: string): void {
  * Whether a glob names a tool: by its name, or by `identifier/name`. One of an MCP server also by what its model and its users know it
  * by where that is Claude's, `mcp__identifier__name`: a guard that is written so must not let everything through.
  */
-export function matchesTool(
-  glob: string,
-  tool: { apiName: string; identifier?: string | undefined; source?: string | undefined },
-): boolean {
-  const { apiName, identifier, source } = tool
-  if (matchesGlob(glob, apiName)) return true
-  if (identifier === undefined) return false
-  return (
-    matchesGlob(glob, `${identifier}/${apiName}`) ||
-    (source === 'mcp' && matchesGlob(glob, `mcp__${identifier}__${apiName}`))
-  )
+export function matchesTool(glob: string, tool: NamedTool): boolean {
+  return ownNames(tool).some((name) => matchesGlob(glob, name))
+}
+
+interface NamedTool {
+  readonly apiName: string
+  readonly identifier?: string | undefined
+  readonly source?: string | undefined
+}
+
+function ownNames({ apiName, identifier, source }: NamedTool): string[] {
+  if (identifier === undefined) return [apiName]
+  const names = [apiName, `${identifier}/${apiName}`]
+  return source === 'mcp' ? [...names, `mcp__${identifier}__${apiName}`] : names
 }
 
 /**
@@ -53,24 +56,49 @@ export function matchesTool(
  * `identifier-name`, and by its name at the server where the SDK puts that of the server before it; and any by a name whose accents
  * are written otherwise (NFC, NFD). As these may be other tools' own names, what allows a call or answers it does not go by them.
  */
-export function mayMeanTool(glob: string, tool: Parameters<typeof matchesTool>[1]): boolean {
-  const { apiName, identifier } = tool
-  if (means(glob, tool)) return true
-  if (!NOT_ASCII.test(`${identifier ?? ''}${apiName}`)) return false
-  const composed = { ...tool, apiName: apiName.normalize(), identifier: identifier?.normalize() }
-  return means(glob.normalize(), composed)
+export function mayMeanTool(glob: string, tool: NamedTool): boolean {
+  const { all, composed } = namesOf(tool)
+  if (all.some((name) => matchesGlob(glob, name))) return true
+  if (composed.length === 0) return false
+  const other = glob.normalize()
+  return composed.some((name) => matchesGlob(other, name))
+}
+
+interface Names {
+  readonly tool: NamedTool
+  readonly all: readonly string[]
+  /** The same with their accents in one sign each; none where there are no accents. */
+  readonly composed: readonly string[]
+}
+
+/** Of the tool that was asked about last: each of a hundred globs asks about the same. */
+let last: Names | undefined
+
+function namesOf(tool: NamedTool): Names {
+  const { apiName, identifier, source } = tool
+  const before = last?.tool
+  if (before?.apiName === apiName && before.identifier === identifier && before.source === source)
+    return last as Names
+  const all = meant(tool)
+  const hasAccents = NOT_ASCII.test(`${identifier ?? ''}${apiName}`)
+  last = {
+    tool: { apiName, identifier, source },
+    all,
+    composed: hasAccents ? all.map((name) => name.normalize()) : [],
+  }
+  return last
 }
 
 const NOT_ASCII = /[^\0-\x7f]/
 
-function means(glob: string, tool: Parameters<typeof matchesTool>[1]): boolean {
-  if (matchesTool(glob, tool)) return true
+function meant(tool: NamedTool): string[] {
   const { apiName, identifier, source } = tool
-  if (source !== 'mcp' || identifier === undefined) return false
-  return (
-    matchesGlob(glob, `${identifier}-${apiName}`.replaceAll(/[^\w-]/g, '-')) ||
-    namesAtServer(apiName, identifier).some((one) => matchesTool(glob, { ...one, source }))
-  )
+  if (source !== 'mcp' || identifier === undefined) return ownNames(tool)
+  return [
+    ...ownNames(tool),
+    `${identifier}-${apiName}`.replaceAll(/[^\w-]/g, '-'),
+    ...namesAtServer(apiName, identifier).flatMap((one) => ownNames({ ...one, source })),
+  ]
 }
 
 /** `orders_delete` and `orders__delete` of `orders`; of `mcp__my__orders__delete` nobody knows where its server's name ends. */
