@@ -1,9 +1,14 @@
 import { HookspanError } from '../internal/errors.ts'
+import type { SafeAgentCall } from './safe/held-calls.ts'
 
-/** An agent of an SDK that takes no answer for one. */
-export function answeredFor(sdk: string): HookspanError {
+type Decided = Awaited<SafeAgentCall<unknown>['decided']>
+
+/** Why an agent is not called. An answer for one is refused: the SDK takes none. */
+export function whyNotCalled(call: SafeAgentCall<unknown>, decided: Decided, sdk: string): string {
+  if ('reason' in decided) return decided.reason
   const message = `A gate answered for the agent, which ${sdk} cannot be given: refuse the call, or change its result at afterToolCall.`
-  return new HookspanError('NOT_CAPABLE', message)
+  call.fail(new HookspanError('NOT_CAPABLE', message))
+  return message
 }
 
 /** What an agent is asked by an SDK that asks in a text. @throws HookspanError `NOT_CAPABLE` for anything else. */

@@ -6,7 +6,7 @@ import { asName, asObject, asObjects, type Loose } from '../../wire/reading.ts'
 import { saidIn } from '../instruction.ts'
 import type { SafeAgentCall } from '../safe/held-calls.ts'
 import { type SafeOperation, type SafeStep, startOperation } from '../safe/operation.ts'
-import { answeredFor, textToAsk } from '../unfit-agent.ts'
+import { textToAsk, whyNotCalled } from '../unfit-agent.ts'
 import { ADAPTER } from './capabilities.ts'
 import type { ClaudeRun } from './claude-run.ts'
 import { Lane, TOLD_WITHIN_MS } from './lane.ts'
@@ -53,12 +53,7 @@ export class SubAgents {
     const call = this.#run.beside?.openAgentCall<unknown>({ agentName, instruction })
     if (call === undefined) return undefined
     const decided = await call.decided
-    if (decided.state !== 'run') {
-      if ('reason' in decided) return { refused: decided.reason }
-      const error = answeredFor('Claude Code')
-      call.fail(error)
-      return { refused: error.message }
-    }
+    if (decided.state !== 'run') return { refused: whyNotCalled(call, decided, 'Claude Code') }
     const { signal } = this.#run.run
     const op = startOperation(this.#run.dispatcher, {
       agentName,

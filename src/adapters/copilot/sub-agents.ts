@@ -6,7 +6,7 @@ import type { SafeCalls } from '../safe/calls.ts'
 import type { SafeAgentCall } from '../safe/held-calls.ts'
 import { type SafeOperation, type SafeStep, startOperation } from '../safe/operation.ts'
 import type { RunHost } from '../sdk-run/observed-run.ts'
-import { answeredFor, textToAsk } from '../unfit-agent.ts'
+import { textToAsk, whyNotCalled } from '../unfit-agent.ts'
 import { TOLD_WITHIN_MS } from './announced.ts'
 import { Lane } from './lane.ts'
 import type { CopilotEvent } from './sdk.ts'
@@ -70,12 +70,7 @@ export class SubAgents {
     const call = (by?.op ?? this.#run.beside())?.openAgentCall<unknown>({ agentName, instruction })
     if (call === undefined) return { instruction }
     const decided = await call.decided
-    if (decided.state !== 'run') {
-      if ('reason' in decided) return { refused: decided.reason }
-      const error = answeredFor('Copilot')
-      call.fail(error)
-      return { refused: error.message }
-    }
+    if (decided.state !== 'run') return { refused: whyNotCalled(call, decided, 'Copilot') }
     const { name, capabilities } = this.#run.host.adapter
     const { signal } = this.#run
     const op = startOperation(this.#run.host.dispatcher, {

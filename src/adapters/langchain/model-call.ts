@@ -28,7 +28,7 @@ import {
   textOf,
 } from './messages.ts'
 import { providerNamed } from './providers.ts'
-import { assertSent } from './refused-settings.ts'
+import { assertModelSends } from './refused-settings.ts'
 import { changedAnswer } from './structured-answer.ts'
 
 /** A model call begins a step. */
@@ -63,7 +63,7 @@ export async function callModel(
       standIn: (message: LlmResponse, given?: unknown): unknown => changedAnswer(classes, message, given),
     }
     const reply = await calls.llmCall<unknown>(init, async (effective, { gated }) => {
-      if (effective !== asked) await assertSent(request.model, asked, effective)
+      if (effective !== asked) await assertModelSends(request.model, asked, effective)
       const effectively = effectiveOf(request, asked, effective)
       const ask = () => handler(effectively)
       const hear = (output: unknown) => {

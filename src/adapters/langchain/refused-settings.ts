@@ -22,7 +22,11 @@ interface ModelLike {
  *
  * @throws HookspanError `NOT_CAPABLE`.
  */
-export async function assertSent(given: unknown, asked: LlmRequest, effective: LlmRequest): Promise<void> {
+export async function assertModelSends(
+  given: unknown,
+  asked: LlmRequest,
+  effective: LlmRequest,
+): Promise<void> {
   const set = SAMPLING.filter((key) => effective[key] !== undefined && !sameJson(asked[key], effective[key]))
   if (set.length === 0) return
   const ignored = set.filter(ignoredBy(await modelOf(given), asked, effective))

@@ -165,8 +165,9 @@ export class Place {
 
   /** @returns the text that the tool is given, where that is not what the model wrote. */
   runsWith(id: string | undefined, written: unknown, args: unknown): string | undefined {
+    if (args === written) return undefined
     const text = toContent(args)
-    if (args === written || text === toContent(written)) return undefined
+    if (text === toContent(written)) return undefined
     this.changedArgs.set(id, text)
     return text
   }

@@ -1,5 +1,6 @@
 import { defined, isRecord } from '../../internal/objects.ts'
 import { asObjects, asText, type Loose, present } from '../../wire/reading.ts'
+import { saidIn } from '../instruction.ts'
 import type { Item } from './sdk.ts'
 
 /** Items of which the SDK keeps nearly all beside, as the provider said it. */
@@ -69,7 +70,8 @@ export function fromWire(item: Loose, all: readonly Loose[], origin?: Item): Ite
   if (type === 'message') {
     const { content, role } = item
     // The SDK knows no other word for who made the agent, and leaves out what it does not know.
-    if (role === 'developer') return { ...item, role: 'system', content: joinedText(content) }
+    if (role === 'developer')
+      return { ...item, role: 'system', content: Array.isArray(content) ? saidIn(content) : content }
     if (role !== 'assistant') return { ...item, content: contentFromWire(content) }
     const parts = typeof content === 'string' ? [{ type: 'output_text', text: content }] : content
     return { ...item, type, status: item.status ?? 'completed', content: parts }
@@ -86,14 +88,6 @@ export function fromWire(item: Loose, all: readonly Loose[], origin?: Item): Ite
   }
   const named = type === 'computer_call_output' ? { type: 'computer_call_result' } : {}
   return { ...rest, ...named, ...defined({ callId }) }
-}
-
-function joinedText(content: unknown): unknown {
-  return Array.isArray(content)
-    ? asObjects(content)
-        .map(({ text }) => asText(text) ?? '')
-        .join('\n')
-    : content
 }
 
 /** What the item itself had stays in it, and all else is beside. */
